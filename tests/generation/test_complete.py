@@ -16,6 +16,7 @@ from support.small_systems import small_system
 from support.strategies import sketches
 
 from sketchdnn import SketchDNN
+from sketchdnn.constraints import RoundOptions
 from sketchdnn.errors import SketchError
 from sketchdnn.generation import CompleteRequest, GeneratedSketch
 from sketchdnn.generation import complete as complete_request
@@ -229,8 +230,14 @@ def test_bundled_model_closes_a_plate() -> None:
     assert not any(profile(each).meetings for each in results)
 
 
-def test_bundled_model_adds_features_inside_an_outline() -> None:
-    for each in SketchDNN.from_pretrained().complete(OUTLINE, 2, steps=12):
+def test_bundled_model_adds_rounded_features_inside_an_outline() -> None:
+    model = SketchDNN.from_pretrained()
+    for each in model.complete(OUTLINE, 2, steps=12, kinds="circle=2", rounding=RoundOptions(step=1.0)):
         shape = profile(each)
         assert shape.is_extrudable
         assert sum(loop.depth == 0 for loop in shape.loops) == 1 < len(shape.loops)
+        radii = [p.radius for p in each.primitives[4:] if isinstance(p, Circle)]
+        assert all(2 * radius == round(2 * radius) for radius in radii)
+        assert each.primitives[:4] == OUTLINE.primitives
+    with pytest.raises(SketchError, match="rounding needs"):
+        CompleteRequest(part=OUTLINE, repair=False, rounding=RoundOptions())

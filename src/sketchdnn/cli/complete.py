@@ -9,7 +9,19 @@ from typer import Option
 
 from . import gallery_command
 from .console import stderr_console
-from .options import FLATTEN, AssumeUnits, Device, Flatten, SamplerName, Steps, path_argument, path_option, read_options
+from .options import (
+    FLATTEN,
+    AssumeUnits,
+    Device,
+    Flatten,
+    Round,
+    SamplerName,
+    Steps,
+    path_argument,
+    path_option,
+    read_options,
+    round_options,
+)
 
 EPILOG = "Example: sketchdnn complete part.dxf --count 8 --out finished"
 GOAL = (
@@ -36,6 +48,7 @@ def complete(
     candidates: Annotated[int, Option(help="Candidates for each suggestion; more take longer.")] = 3,
     method: Annotated[str, Option(help="conditional: a network trained for it; repaint: any.")] = "conditional",
     repair: Annotated[bool, Option(help="Close gaps to what was added, and add constraints, in all formats.")] = True,
+    round_: Round = None,
     format: gallery_command.Formats = gallery_command.FORMATS,  # noqa: A002
     steps: Steps = 50,
     sampler: SamplerName = None,
@@ -70,6 +83,7 @@ def complete(
         steps=steps,
         sampler=sampler,
         repair=repair,
+        rounding=round_options(round_),
         workers=available_cores(),
     )
     options = OutputOptions(out, format.split(","), force=force)

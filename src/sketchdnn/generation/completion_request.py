@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+from sketchdnn.constraints import RoundOptions
 from sketchdnn.diffusion.sampling import ConditioningMethod, SamplingOptions
 from sketchdnn.errors import SketchError, display_path
 from sketchdnn.geometry import Box, Kind, Primitive, Sketch, bounds
@@ -52,6 +53,7 @@ class CompleteRequest:
         sampler: Name of the sampler; None means the model's own.
         repair: Repair what was added. The part does not change; without constraints of its own it gets those that hold
             exactly.
+        rounding: Round the dimensions of what was added; the part does not move.
         workers: Number of processes that repair large batches.
     """
 
@@ -73,11 +75,14 @@ class CompleteRequest:
     steps: int = STEPS
     sampler: str | None = None
     repair: bool = True
+    rounding: RoundOptions | None = None
     workers: int = 1
 
     def __post_init__(self) -> None:
         check_seed_and_count(self.seed, self.count)
         _check_part(self.part)
+        if self.rounding and not self.repair:
+            raise SketchError("rounding needs the constraints of a repair: leave repair on")
         if self.candidates < 1:
             raise SketchError(f"each suggestion takes at least one candidate, not {self.candidates}")
         for other in (*([] if self.like is None else [self.like]), *self.unlike):
@@ -127,6 +132,7 @@ class CompleteRequest:
         kinds = None if self.added_kinds is None else {kind.label: n for kind, n in self.added_kinds.items()}
         window = None if self.box is None else [*self.box.low, *self.box.high]
         content |= {"goal": goal, "kinds": kinds, "window": window, "like": self.like is not None}
+        content |= {"rounding": self.rounding.to_json()} if self.rounding else {}
         return content | {"sampler": sampler, "scale": scale, "primitives": self.conditions.primitives}
 
 

@@ -116,6 +116,7 @@ class SketchDNN(ModelHubMixin, library_name="sketchdnn", license="mit", tags=["c
             steps: Number of denoising steps.
             sampler: Name of the sampler; None means the model's own.
             repair: Join what was added to the part, and add the constraints that hold.
+            rounding: `RoundOptions` to round the dimensions of what was added.
             workers: Number of processes that repair.
         """
         request = CompleteRequest(part=part, count=count, **options)

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from sketchdnn.constraints import round_dimensions
+from sketchdnn.constraints.rounding import Origin
 from sketchdnn.design import score_design
 from sketchdnn.geometry import Kind, Primitive, Sketch, bounds
 
@@ -168,8 +170,15 @@ class Finisher:
             return None
         return Shortfall("; ".join(fault.sentence for fault in found), sum(fault.distance for fault in found))
 
+    def _round(self, sketch: Sketch, report: RepairReport | None) -> tuple[Sketch, RepairReport | None]:
+        if self.request.rounding is None or report is None:
+            return sketch, report
+        options = replace(self.request.rounding, num_fixed=len(self.part), origin=Origin.KEEP)
+        result = round_dimensions(sketch, options)
+        return result.sketch, replace(report, rounding=result.summary)
+
     def _to_result(self, index: int, candidate: Candidate) -> GeneratedSketch:
-        sketch, seed = candidate.sketch, self.request.seed
+        (sketch, report), seed = self._round(candidate.sketch, candidate.repair), self.request.seed
         return GeneratedSketch(
             index,
             replace(sketch, extra={**sketch.extra, "id": f"seed {seed}, completion {index}"}),
@@ -177,7 +186,7 @@ class Finisher:
             repaired=candidate.completed.repaired,
             shortfall=candidate.shortfall.sentence if candidate.shortfall else None,
             score=candidate.value,
-            repair=candidate.repair,
+            repair=report,
             num_given=len(self.part),
             scale=candidate.part.scale,
         )
