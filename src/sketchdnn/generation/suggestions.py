@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from sketchdnn.constraints import round_dimensions
+from sketchdnn.constraints import round_dimensions, solve
 from sketchdnn.constraints.rounding import Origin
 from sketchdnn.design import score_design
 from sketchdnn.geometry import Kind, Primitive, Sketch, bounds
@@ -170,15 +170,20 @@ class Finisher:
             return None
         return Shortfall("; ".join(fault.sentence for fault in found), sum(fault.distance for fault in found))
 
-    def _round(self, sketch: Sketch, report: RepairReport | None) -> tuple[Sketch, RepairReport | None]:
-        if self.request.rounding is None or report is None:
+    def _finish_chosen(self, sketch: Sketch, report: RepairReport | None) -> tuple[Sketch, RepairReport | None]:
+        """The sketch after rounding, if it is asked for, and the report of the repair brought up to date."""
+        if report is None:
+            return sketch, None
+        # Some of what was repaired has been removed since.
+        report = replace(report, dof=solve(sketch).dof)
+        if self.request.rounding is None:
             return sketch, report
         options = replace(self.request.rounding, num_fixed=len(self.part), origin=Origin.KEEP)
         result = round_dimensions(sketch, options)
         return result.sketch, replace(report, rounding=result.summary)
 
     def _to_result(self, index: int, candidate: Candidate) -> GeneratedSketch:
-        (sketch, report), seed = self._round(candidate.sketch, candidate.repair), self.request.seed
+        (sketch, report), seed = self._finish_chosen(candidate.sketch, candidate.repair), self.request.seed
         return GeneratedSketch(
             index,
             replace(sketch, extra={**sketch.extra, "id": f"seed {seed}, completion {index}"}),
