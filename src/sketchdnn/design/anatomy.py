@@ -141,8 +141,8 @@ def interior_distances(curves: Sequence[Primitive]) -> Floats:
     samples = np.array([[curve.at(f) for f in _INTERIOR] for curve in curves if not isinstance(curve, Point)])
     points = samples.reshape(-1, 2)
     columns = [_distance_to(curve, points).reshape(count, -1).min(axis=1) for curve in curves]
-    distance = np.stack(columns, axis=1)
-    distance = np.minimum(distance, distance.T)
+    one_way = np.stack(columns, axis=1)
+    distance: Floats = np.minimum(one_way, one_way.T)
     np.fill_diagonal(distance, math.inf)
     return distance
 

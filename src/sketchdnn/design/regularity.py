@@ -218,7 +218,7 @@ def _mirror(anatomy: Anatomy) -> Iterator[Defect]:
 
 
 def _axes(anatomy: Anatomy, axis: int) -> list[float]:
-    """Where axes of symmetry may be: at the center, at that of the outline, and where most pairs of equal kind agree."""
+    """Where axes of symmetry may be: at the center, at that of the outline, where most pairs of equal kind agree."""
     places = [0.0]
     if anatomy.outline is not None:
         places.append(anatomy.outline.center[axis])

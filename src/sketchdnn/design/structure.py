@@ -1,4 +1,4 @@
-"""Defects of structure: what is open, crosses, lies on top of something, is tiny, thin, misplaced or without purpose."""
+"""Defects of structure: what is open, crosses, overlaps, is tiny, thin, misplaced or without purpose."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def _specks(anatomy: Anatomy) -> Iterator[Defect]:
 
 def _strips(anatomy: Anatomy) -> Iterator[Defect]:
     distance = anatomy.curve_distance
-    meeting = {(each.first, each.second) for each in (*anatomy.profile.contacts, *anatomy.profile.overlaps)}
+    meeting = set(anatomy.profile.meetings)
     for k, m in np.argwhere(np.triu(distance < THIN, 1)).tolist():
         pair = (anatomy.curves[k], anatomy.curves[m])
         if pair not in meeting:
