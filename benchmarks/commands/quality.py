@@ -1,5 +1,5 @@
-"""`python -m benchmarks samplers`, `noise-levels`, `conditions`, `completion`, `failures`, `constraints`,
-`constraint-speed`, `repair`, `rounding` and `solids`: how good results are.
+"""`python -m benchmarks samplers`, `noise-levels`, `conditions`, `primitive-counts`, `completion`, `failures`,
+`constraints`, `constraint-speed`, `repair`, `rounding` and `solids`: how good results are.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ def register(app: typer.Typer) -> None:
         samplers: "samplers --data prepared --device cuda --out docs/results/samplers.md",
         noise_levels: "noise-levels --data prepared --out docs/results/noise_levels.md",
         conditions: "conditions --device cuda --out docs/results/conditions.md",
+        primitive_counts: "primitive-counts --data prepared --device cuda --out docs/results/primitive_counts.md",
         completion: "completion --data prepared --device cuda --out docs/results/completion.md",
         failures: "failures --device cuda --out docs/results/failures.md",
         constraints: "constraints --data sg_subset.npy --out docs/results/constraints.md",
@@ -130,6 +131,40 @@ def conditions(
     system = from_pretrained(model, device)
     with stages() as on_stage:
         result = measure_conditions(system, requests, seed=seed, steps=steps, on_stage=on_stage)
+    show(result, out, command_line(context, device=device))
+
+
+def primitive_counts(
+    context: typer.Context,
+    data: Annotated[Path, typer.Option(help="A corpus with sketches of all these numbers of primitives.")],
+    primitives: Annotated[str, typer.Option(help="Numbers of primitives.")] = "3..16",
+    count: Annotated[int, typer.Option(min=2, help="The most sketches of each number.")] = 1000,
+    model: Model = "ours",
+    device: Device = "auto",
+    steps: Steps = 50,
+    seed: Seed = 0,
+    inception: Inception = None,
+    out: Page = None,
+) -> None:
+    """Generate sketches of each number of primitives, and score them beside real ones of that number."""
+    from benchmarks.primitive_counts import score_primitive_counts
+    from benchmarks.results import check_output_file
+    from sketchdnn.data.loader import Dataset
+    from sketchdnn.evaluation.features import find_inception, load_inception
+    from sketchdnn.geometry.quantities import parse_int_range
+    from sketchdnn.systems import from_pretrained
+    from sketchdnn.systems.devices import find_device
+
+    check_output_file(out)
+    device = find_device(device)
+    low, high = parse_int_range(primitives, "--primitives", "3..16")
+    dataset, numbers = Dataset.open(data), range(low, high + 1)
+    extractor = load_inception(find_inception(inception), device)
+    system = from_pretrained(model, device)
+    with stages() as on_stage:
+        result = score_primitive_counts(
+            system, dataset, extractor, numbers, count, seed=seed, steps=steps, on_stage=on_stage
+        )
     show(result, out, command_line(context, device=device))
 
 

@@ -115,7 +115,7 @@ def test_more_like_a_suggestion_and_something_else(system: System) -> None:
 def test_additions_lie_in_the_window_and_are_of_the_kinds_asked_for(system: System) -> None:
     window = Box((0.0, 0.0), (40.0, 40.0))
     for words in (window, "0,0,40,40"):
-        for each in complete(system, OUTLINE, 3, steps=4, window=words):
+        for each in complete(system, OUTLINE, 3, steps=4, inside=words):
             assert bounds(each.sketch.primitives[4:]).high[0] <= 40.0 + 0.1
     for kinds in ({Kind.CIRCLE: 2}, {"circle": 2}, "circle=2"):
         for each in complete(system, OUTLINE, 3, steps=4, kinds=kinds):
@@ -129,7 +129,7 @@ def test_large_parts_are_completed_where_they_are_open_or_in_the_window(system: 
     holes = tuple(Circle((4.0 * i, 4.0 * j), 1.0) for i in range(2, 18) for j in range(2, 4))
     part = Sketch((*OPEN_PLATE.primitives[:3], *holes), units="mm")
     assert 17 <= len(part) <= MAX_PART
-    for options in ({"goal": "close"}, {"window": "0,20,80,40"}):
+    for options in ({"goal": "close"}, {"inside": "0,20,80,40"}):
         for each in complete(system, part, 3, steps=4, repair=True, **options):
             assert each.sketch.primitives[: len(part)] == part.primitives
             assert len(part) < len(each.sketch) <= len(part) + MAX_PRIMITIVES
@@ -195,7 +195,7 @@ def test_invalid_parts_and_requests_are_refused_at_once(system: SketchDNNSystem)
         ({"candidates": 0}, "at least one candidate"),
         ({"goal": "shrink"}, "'shrink' is no goal"),
         ({"kinds": "blob=2"}, "blob"),
-        ({"window": "0,0"}, "window"),
+        ({"inside": "0,0"}, "inside"),
         ({"sampler": "euler"}, "'euler' is no sampler"),
         ({"primitives": (8, 20)}, "not 8..20"),
         ({"primitives": 6}, "7 to 16 primitives in all, not 6"),

@@ -73,7 +73,7 @@ def complete(
         goal=goal,
         closed=closed,
         kinds=kinds,
-        window=inside,
+        inside=inside,
         primitives=primitives,
         like=None if like is None else gallery_command.read_one_sketch(like, console),
         unlike=[sketch for path in unlike or () for sketch in gallery_command.read_sketches(path, console)],

@@ -156,7 +156,7 @@ class Completion:
         return replace(options, start=start, steps=steps)
 
     def _contexts(self, noise_ids: torch.Tensor) -> list[tuple[int, ...]] | None:
-        """What the model sees of a large part: what is near the open ends, or near a random place in the window."""
+        """What the model sees of a large part: what is near the open ends, or near a random place in the box."""
         request, box = self.request, self.request.box or bounds(self.part)
         if len(self.part) <= MAX_CONTEXT:
             return None

@@ -42,7 +42,7 @@ class CompleteRequest:
             around it. None means `close` for a part with open ends, else `inside`.
         kinds: Exact number of added primitives of each kind, construction not counted, such as "circle=2".
         closed: Suggestions that can be extruded come first; others count as failing.
-        window: Box that additions must lie in, as a `Box` or "x0,y0,x1,y1".
+        inside: Box that additions must lie in, as a `Box` or "x0,y0,x1,y1".
         primitives: Number of primitives in all, a range of it, or words such as "8..16".
         like: A suggestion to vary ("more like this"): the part, followed by what was added.
         unlike: Suggestions not to repeat ("something else").
@@ -65,7 +65,7 @@ class CompleteRequest:
     goal: str | None = None
     kinds: Mapping[Kind, int] | Mapping[str, int] | str | None = None
     closed: bool = False
-    window: Box | str | None = None
+    inside: Box | str | None = None
     primitives: int | tuple[int, int] | str | None = None
     like: Sketch | None = None
     unlike: Sequence[Sketch] = ()
@@ -98,7 +98,7 @@ class CompleteRequest:
     @property
     def box(self) -> Box | None:
         """The box that additions must lie in."""
-        return parse_box(self.window, "window") if isinstance(self.window, str) else self.window
+        return parse_box(self.inside, "inside") if isinstance(self.inside, str) else self.inside
 
     @property
     def added_kinds(self) -> Mapping[Kind, int] | None:
@@ -130,8 +130,8 @@ class CompleteRequest:
         sampler, scale = system.resolve(SamplingOptions(self.sampler)).sampler_name, list(self.resolve_scales(goal))
         content |= {name: getattr(self, name) for name in names}
         kinds = None if self.added_kinds is None else {kind.label: n for kind, n in self.added_kinds.items()}
-        window = None if self.box is None else [*self.box.low, *self.box.high]
-        content |= {"goal": goal, "kinds": kinds, "window": window, "like": self.like is not None}
+        box = None if self.box is None else [*self.box.low, *self.box.high]
+        content |= {"goal": goal, "kinds": kinds, "inside": box, "like": self.like is not None}
         content |= {"rounding": self.rounding.to_json()} if self.rounding else {}
         return content | {"sampler": sampler, "scale": scale, "primitives": self.conditions.primitives}
 

@@ -37,8 +37,8 @@ def difference(first: Sequence[Primitive], second: Sequence[Primitive], size: fl
             return math.inf
         if len(a):
             largest = max(largest, cKDTree(a).query(b)[0].max(), cKDTree(b).query(a)[0].max())
-    # Sampled places of equal curves may be half a spacing apart.
-    return max(0.0, float(largest) / size - _SPACING / 2)
+    # The nearest of the sampled places may lie half a spacing along the curve from the nearest place.
+    return math.sqrt(max(0.0, (float(largest) / size) ** 2 - (_SPACING / 2) ** 2))
 
 
 def choose_distinct(

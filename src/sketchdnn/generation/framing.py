@@ -169,6 +169,7 @@ def choose_frame(
 def nearest_primitives(part: Sketch, places: Sequence[Vec], limit: int = MAX_CONTEXT) -> tuple[int, ...]:
     """The indices, in order, of the primitives that are nearest to any of some places.
 
+    >>> from sketchdnn.geometry import Line
     >>> lines = Sketch(tuple(Line((x, 0), (x, 1)) for x in range(9)))
     >>> nearest_primitives(lines, [(0.2, 0.5), (7.9, 0.5)], 4)
     (0, 1, 7, 8)

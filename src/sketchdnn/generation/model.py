@@ -106,7 +106,7 @@ class SketchDNN(ModelHubMixin, library_name="sketchdnn", license="mit", tags=["c
             goal: "close", "inside" or "extend"; by default close for a part with open ends, else inside.
             kinds: Number of added primitives of each kind: {"circle": 2} or "circle=2".
             closed: Suggestions that can be extruded come first.
-            window: Box that additions must lie in, or "x0,y0,x1,y1".
+            inside: Box that additions must lie in, or "x0,y0,x1,y1".
             primitives: Number of primitives in all: 12, (8, 16) or "8..16".
             like: A suggestion to vary.
             unlike: Suggestions not to repeat.
