@@ -7,24 +7,21 @@ are judged, and completions: a part of a real sketch, and its true rest or a cor
 from __future__ import annotations
 
 import json
-import math
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.table import Table
 
 import sketchdnn.design
 from sketchdnn.data.loader import Dataset
 from sketchdnn.design.defect import DefectKind
 from sketchdnn.design.score import WEIGHTS, Weights, features, find_defects, load_weights
-from sketchdnn.errors import GeometryError, SketchError
-from sketchdnn.evaluation.estimates import UNDEFINED, Estimate, Z, share_estimate
+from sketchdnn.errors import GeometryError
 from sketchdnn.evaluation.samples import normalize_split
 from sketchdnn.geometry import Sketch
 from sketchdnn.io import atomic_write
@@ -32,7 +29,7 @@ from sketchdnn.representation import decode_compact
 
 from .completion_cases import find_cases
 from .corruptions import CorruptionKind, corrupt
-from .results import OnStage, ignore_stage, markdown_table, rich_table
+from .results import OnStage, ignore_stage
 
 Floats = NDArray[np.float64]
 
