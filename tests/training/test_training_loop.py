@@ -27,6 +27,7 @@ from sketchdnn.networks.dit import DiTConfig
 from sketchdnn.networks.set_denoiser import SetDenoiserConfig
 from sketchdnn.systems import System, load_preset
 from sketchdnn.systems.sketchdnn import SketchDNNConfig, SketchDNNSystem
+from sketchdnn.training import load_model
 from sketchdnn.training.checkpoint import list_checkpoints
 from sketchdnn.training.config import RunError, TimestepSampling, TrainConfig, parse_train_config
 from sketchdnn.training.corpus import Corpus, DataOrder
@@ -89,6 +90,21 @@ def test_another_or_damaged_run_is_never_continued(corpus: Corpus, trained: Path
         (list_checkpoints(tmp_path / "checkpoints")[-1] / name).write_bytes(content)
         with pytest.raises(RunError, match=reason):
             train(_system(), corpus, _config(4), tmp_path, resume=True)
+
+
+@pytest.mark.parametrize("ema", [0.9, 0.0])
+def test_the_model_of_an_unfinished_run_is_its_newest_checkpoint(corpus: Corpus, tmp_path: Path, ema: float) -> None:
+    with pytest.raises(RunError, match="no checkpoint yet"):
+        load_model(tmp_path)
+    outcome = train(_system(), corpus, _config(4, ema=ema), tmp_path)
+    loaded = load_model(tmp_path)
+    assert not loaded.training
+    assert loaded.config == outcome.model.config
+    for name, weight in outcome.model.state_dict().items():
+        assert torch.equal(weight, loaded.state_dict()[name]), name
+    (list_checkpoints(tmp_path / "checkpoints")[-1] / "state.json").write_text("[]")
+    with pytest.raises(RunError, match="damaged"):
+        load_model(tmp_path)
 
 
 # As TensorFlow's: the decay is at most (1 + n) / (10 + n) after n updates.

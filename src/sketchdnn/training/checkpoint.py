@@ -19,13 +19,16 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.optim.swa_utils import AveragedModel
 
+from sketchdnn.errors import SketchError
 from sketchdnn.io import flush_to_disk, load_json, temporary_folder
+from sketchdnn.systems import System, config_from_dict, find_system
 from sketchdnn.systems.aliases import current_settings, current_tensor
 from sketchdnn.systems.training_index import check_safetensors_header
 
 from .config import RunError
 from .distributed import gather, shard_like
 
+CHECKPOINTS = "checkpoints"
 _TENSORS, _FACTS = "state.safetensors", "state.json"
 
 
@@ -106,6 +109,30 @@ def load(path: Path, state: TrainState, identity: dict[str, Any]) -> dict[str, A
             "delete it to resume from the one before"
         ) from error
     return facts
+
+
+def load_model(run: Path) -> System:
+    """The model of a run at its newest checkpoint, with averaged weights if there are any. The run may go on.
+
+    Raises:
+        RunError: The run has no checkpoint, or it is damaged.
+    """
+    checkpoints = list_checkpoints(run / CHECKPOINTS)
+    if not checkpoints:
+        raise RunError(f"{run}: this run has no checkpoint yet")
+    path = checkpoints[-1]
+    try:
+        facts: Any = load_json(path / _FACTS)
+        identity = facts["identity"]
+        system_class = find_system(identity["name"])
+        system = system_class(config_from_dict(system_class.config_class, identity["system"], str(path / _FACTS)))
+        check_safetensors_header(path / _TENSORS)
+        tensors = {current_tensor(name): value for name, value in load_file(path / _TENSORS).items()}
+        prefix = "average.module." if "average.n_averaged" in tensors else "model."
+        system.load_state_dict({n.removeprefix(prefix): v for n, v in tensors.items() if n.startswith(prefix)})
+    except (OSError, SketchError, SafetensorError, ValueError, KeyError, TypeError, RuntimeError) as error:
+        raise RunError(f"{path}: this checkpoint is damaged ({_first_line(error)})") from error
+    return system.eval()
 
 
 def _check_identity(path: Path, then: dict[str, Any], now: dict[str, Any]) -> None:

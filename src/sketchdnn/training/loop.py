@@ -78,7 +78,7 @@ def train(
         RunError: The folder holds another run, the loss is not finite, or the device has too little memory.
     """
     hooks = hooks or Hooks()
-    folder = out / "checkpoints"
+    folder = out / checkpoint.CHECKPOINTS
     saved = time.monotonic()
     with _explain_memory(config), interruptible() as signals:
         run = Run(system, corpus, config, ranks)

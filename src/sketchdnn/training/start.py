@@ -15,7 +15,7 @@ from sketchdnn.io import exclusive_run, remove_abandoned
 from sketchdnn.systems import Preset, System, TrainingIndex, build_training_index, from_pretrained, save_pretrained
 from sketchdnn.systems.devices import find_device
 
-from .checkpoint import write_folder
+from .checkpoint import CHECKPOINTS, write_folder
 from .config import RunError, TrainConfig
 from .corpus import Corpus, to_device
 from .distributed import process_group
@@ -23,7 +23,7 @@ from .loop import Hooks, Outcome, train
 
 MODEL = "model"
 # Subfolders of a run.
-FOLDERS = ("checkpoints", "failed", "previews")
+FOLDERS = (CHECKPOINTS, "failed", "previews")
 
 
 @dataclass(frozen=True, slots=True)
