@@ -9,19 +9,21 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from rich.table import Table
 
 import sketchdnn.design
 from sketchdnn.data.loader import Dataset
 from sketchdnn.design.defect import DefectKind
 from sketchdnn.design.score import WEIGHTS, Weights, features, find_defects, load_weights
 from sketchdnn.errors import GeometryError
+from sketchdnn.evaluation.estimates import Estimate, normal_estimate
 from sketchdnn.evaluation.samples import normalize_split
 from sketchdnn.geometry import Sketch
 from sketchdnn.io import atomic_write
@@ -29,7 +31,7 @@ from sketchdnn.representation import decode_compact
 
 from .completion_cases import find_cases
 from .corruptions import CorruptionKind, corrupt
-from .results import OnStage, ignore_stage
+from .results import OnStage, ignore_stage, markdown_table, rich_table
 
 Floats = NDArray[np.float64]
 
@@ -38,6 +40,23 @@ KINDS = tuple(DefectKind)
 PENALTIES = (1e-5, 1e-4, 3e-4, 1e-3, 3e-3)
 # A kind of corruption with fewer originals is not reported.
 LEAST = 10
+# So many sketches are searched for places for corruptions.
+LIMIT = 8000
+_COLUMNS = ("corruption", "sketches", "AUC", "lower than its original", "completions", "AUC", "lower than its original")
+_PAGE = """# The score of designs on real and corrupted sketches
+
+    {command}
+
+Test sketches, each beside itself with one deliberate defect (`benchmarks/corruptions.py`). As a completion, part of the
+sketch is given, and only the rest is corrupted and judged. The weights of the score were fitted on the training split
+(`--fit`). In brackets, 95 % intervals.
+
+{table}
+
+- **AUC**: how often a random real sketch scores higher than a random corrupted one; equal scores count half.
+- **lower than its original**: how often a corrupted sketch scores lower than the sketch it was made from; equal scores
+  count half.
+"""
 
 
 class Pair(NamedTuple):
@@ -49,14 +68,83 @@ class Pair(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """The features of pairs, `pair, kind of defect`, and whose pairs they are."""
+    """The features of pairs, `pair, kind of defect`."""
 
     real: Floats
     corrupted: Floats
-    num_primitives: NDArray[np.int64]
 
 
 Pairs = Mapping[CorruptionKind, Sequence[Pair]]
+
+
+class Separation(NamedTuple):
+    """How well the score tells the real from the corrupted sketches of some pairs."""
+
+    pairs: int
+    auc: Estimate
+    paired: float
+
+    def cells(self) -> tuple[str, ...]:
+        auc = f"{self.auc.value:.3f} ({self.auc.low:.3f}–{self.auc.high:.3f})"
+        return (f"{self.pairs:,}", auc, f"{self.paired:.1%}")
+
+
+@dataclass(frozen=True, slots=True)
+class DesignScoreBenchmark:
+    """Real against corrupted test sketches, whole and as completions, by kind of corruption and in all."""
+
+    rows: Mapping[str, tuple[Separation | None, Separation | None]]
+
+    def cells(self) -> list[tuple[str, ...]]:
+        missing = ("–",) * 3
+        return [
+            (name, *(cell for each in both for cell in (missing if each is None else each.cells())))
+            for name, both in self.rows.items()
+        ]
+
+    def table(self) -> Table:
+        return rich_table("Real against corrupted sketches", _COLUMNS, self.cells())
+
+    def sentences(self) -> Iterator[str]:
+        return iter(())
+
+    def markdown(self, command: str) -> str:
+        return _PAGE.format(command=command, table=markdown_table(_COLUMNS, self.cells()))
+
+
+def score_design_score(
+    data: Path, *, per_kind: int = 200, seed: int = 0, on_stage: OnStage = ignore_stage
+) -> DesignScoreBenchmark:
+    """Score real and corrupted sketches of the test split with the weights of the package."""
+    on_stage("whole sketches")
+    whole = measure_features(whole_pairs(islice(split_sketches(data, "test", seed), LIMIT), per_kind, seed))
+    on_stage("completions")
+    completions = measure_features(completion_pairs(split_sketches(data, "test", seed + 1), per_kind, seed))
+    rows: dict[str, tuple[Separation | None, Separation | None]] = {}
+    for kind in CorruptionKind:
+        both = [_separate([group[kind]] if kind in group else []) for group in (whole, completions)]
+        if any(both):
+            rows[kind] = (both[0], both[1])
+    rows["all"] = (_separate(list(whole.values())), _separate(list(completions.values())))
+    return DesignScoreBenchmark(rows)
+
+
+def _separate(groups: Sequence[Measured]) -> Separation | None:
+    """The separation of all pairs of the groups; None if they are too few."""
+    real, corrupted = (_odds(np.concatenate([each[k] for each in groups])) if groups else np.zeros(0) for k in (0, 1))
+    if len(real) < LEAST:
+        return None
+    higher = (real[:, None] > corrupted).astype(np.float64) + 0.5 * (real[:, None] == corrupted)
+    # DeLong's variance: that of the placement of each sketch among the other set.
+    variance = higher.mean(axis=1).var(ddof=1) / len(real) + higher.mean(axis=0).var(ddof=1) / len(corrupted)
+    auc = normal_estimate(float(higher.mean()), float(variance) ** 0.5)
+    auc = Estimate(auc.value, max(auc.low, 0.0), min(auc.high, 1.0))
+    return Separation(len(real), auc, float(higher.diagonal().mean()))
+
+
+def _odds(rows: Floats) -> Floats:
+    weights = load_weights()
+    return weights.intercept - rows @ np.array([weights.weights.get(kind, 0.0) for kind in KINDS])
 
 
 def whole_pairs(sketches: Iterable[Sketch], per_kind: int, seed: int = 0) -> Pairs:
@@ -112,10 +200,10 @@ def measure_features(pairs: Pairs) -> dict[CorruptionKind, Measured]:
                 cache[real, num_given] = _features(real, num_given)
             row, other = cache[real, num_given], _features(corrupted, num_given)
             if row is not None and other is not None:
-                rows.append((row, other, len(real)))
+                rows.append((row, other))
         if rows:
-            first, second, counts = zip(*rows, strict=True)
-            measured[kind] = Measured(np.array(first), np.array(second), np.array(counts))
+            first, second = zip(*rows, strict=True)
+            measured[kind] = Measured(np.array(first), np.array(second))
     return measured
 
 
@@ -136,7 +224,7 @@ def fit_weights(data: Path, *, per_kind: int = 250, seed: int = 0, on_stage: OnS
     for split, size in (("train", per_kind), ("validation", per_kind // 2)):
         on_stage(f"features of {split} sketches")
         sketches = split_sketches(data, split, seed)
-        whole = measure_features(whole_pairs(islice(sketches, _LIMIT), size, seed))
+        whole = measure_features(whole_pairs(islice(sketches, LIMIT), size, seed))
         completions = measure_features(completion_pairs(split_sketches(data, split, seed + 1), size, seed))
         splits.append(_stack([*whole.values(), *completions.values()]))
     train, validation = splits
@@ -144,10 +232,6 @@ def fit_weights(data: Path, *, per_kind: int = 250, seed: int = 0, on_stage: OnS
     best = min(fitted, key=lambda theta: _loss(theta, validation, 0.0)[0])
     weights = {kind: round(float(w), 3) for kind, w in zip(KINDS, best[1:], strict=True) if w >= 0.0005}
     return Weights(round(float(best[0]), 3), weights)
-
-
-# So many sketches are searched for places for corruptions.
-_LIMIT = 8000
 
 
 class _Sample(NamedTuple):

@@ -1,5 +1,5 @@
-"""`python -m benchmarks samplers`, `noise-levels`, `conditions`, `primitive-counts`, `completion`, `failures`,
-`constraints`, `constraint-speed`, `repair`, `rounding` and `solids`: how good results are.
+"""`python -m benchmarks samplers`, `noise-levels`, `conditions`, `primitive-counts`, `completion`, `design-score`,
+`failures`, `constraints`, `constraint-speed`, `repair`, `rounding` and `solids`: how good results are.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ def register(app: typer.Typer) -> None:
         conditions: "conditions --device cuda --out docs/results/conditions.md",
         primitive_counts: "primitive-counts --data prepared --device cuda --out docs/results/primitive_counts.md",
         completion: "completion --data prepared --device cuda --out docs/results/completion.md",
+        design_score: "design-score --data prepared --out docs/results/design_score.md",
         failures: "failures --device cuda --out docs/results/failures.md",
         constraints: "constraints --data sg_subset.npy --out docs/results/constraints.md",
         constraint_speed: "constraint-speed --files parts/ --out docs/results/constraint_speed.md",
@@ -201,6 +202,26 @@ def completion(
             return
         result = score_completions(system, task, (low, high), cache=cache, workers=available_cores(), on_stage=on_stage)
     show(result, out, command_line(context, device=device))
+
+
+def design_score(
+    context: typer.Context,
+    data: Corpus,
+    per_kind: Annotated[int, typer.Option(min=1, help="Sketches for each kind of corruption.")] = 200,
+    fit: Annotated[bool, typer.Option("--fit", help="First fit the weights of the package anew.")] = False,
+    seed: Seed = 0,
+    out: Page = None,
+) -> None:
+    """How well the score of designs tells real sketches from corrupted ones, by kind of corruption."""
+    from benchmarks.design_score import fit_weights, score_design_score, write_weights
+    from benchmarks.results import check_output_file
+
+    check_output_file(out)
+    with stages() as on_stage:
+        if fit:
+            write_weights(fit_weights(data, seed=seed, on_stage=on_stage))
+        result = score_design_score(data, per_kind=per_kind, seed=seed, on_stage=on_stage)
+    show(result, out, command_line(context, fit=False))
 
 
 def failures(
