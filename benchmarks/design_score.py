@@ -144,7 +144,7 @@ def _separate(groups: Sequence[Measured]) -> Separation | None:
 
 def _odds(rows: Floats) -> Floats:
     weights = load_weights()
-    return weights.intercept - rows @ np.array([weights.weights.get(kind, 0.0) for kind in KINDS])
+    return np.asarray(weights.intercept - rows @ np.array([weights.weights.get(kind, 0.0) for kind in KINDS]))
 
 
 def whole_pairs(sketches: Iterable[Sketch], per_kind: int, seed: int = 0) -> Pairs:

@@ -81,7 +81,11 @@ def test_sketches_without_extent_score_zero() -> None:
 
 
 @given(
-    sketches(), st.integers(0, 3), st.booleans(), st.floats(-4, 4), st.tuples(st.floats(-100, 100), st.floats(-100, 100))
+    sketches(),
+    st.integers(0, 3),
+    st.booleans(),
+    st.floats(-4, 4),
+    st.tuples(st.floats(-100, 100), st.floats(-100, 100)),
 )
 def test_position_size_and_quarter_turns_do_not_matter(
     sketch: Sketch, turns: int, mirrored: bool, log_scale: float, offset: tuple[float, float]
