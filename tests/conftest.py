@@ -1,10 +1,10 @@
-"""What tests may need beyond the package: real data, FreeCAD, its window, the FID Inception. Absent, they skip and say
+"""What tests may need beyond the package: real data, FreeCAD, its window, Chromium, the FID Inception. Absent, they skip and say
 so, unless it is required.
 
 Property tests run with fixed seeds, so that every run tries the same examples; `make fuzz` draws new ones.
 `SKETCHDNN_DATA` names a folder of real sketches, `SKETCHDNN_HOSTILE` one of files made to take time or memory; without
 it, the folder `hostile` beside the data is taken. `SKETCHDNN_REQUIRE` lists what must be there
-(`data,freecad,gui,inception,hostile`): then a missing one fails instead of skipping, so that a green run means that it
+(`data,freecad,gui,chromium,inception,hostile`): then a missing one fails instead of skipping, so that a green run means that it
 ran.
 """
 
@@ -96,6 +96,15 @@ def freecad_window() -> None:
     """FreeCAD's window and a virtual display for it."""
     if reason := freecad_window_missing():
         _absent("gui", reason)
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """The program of Chromium."""
+    program = shutil.which("chromium") or shutil.which("chromium-browser")
+    if program is None:
+        _absent("chromium", "chromium is not on PATH")
+    return str(program)
 
 
 @pytest.fixture(scope="session")

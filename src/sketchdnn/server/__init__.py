@@ -1,0 +1,1 @@
+"""The server: generation, completion, constraints and conversion over HTTP, and the page of the studio."""
