@@ -6,7 +6,7 @@ import base64
 import io
 import os
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,11 +18,12 @@ pytest.importorskip("mcp")
 
 from mcp import Client, StdioServerParameters
 from mcp_types import BlobResourceContents, CallToolResult, EmbeddedResource, ImageContent, TextContent
+from support import commands
 from support.noisy_sketches import PLATE, add_noise
 from support.small_systems import small_system
 
 from sketchdnn.formats import dumps, loads
-from sketchdnn.generation import SketchDNN
+from sketchdnn.generation import GeneratedSketch, SketchDNN
 from sketchdnn.geometry import Circle, Line, Sketch
 from sketchdnn.server import mcp as server
 
@@ -202,6 +203,40 @@ def test_a_call_stops_at_its_time_limit() -> None:
     (content,) = result.content
     assert isinstance(content, TextContent)
     assert "it takes longer than 0.05 seconds" in content.text
+
+
+def test_a_cancelled_call_stops_and_the_next_one_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    ends: list[str] = []
+
+    class Recording(SketchDNN):
+        def stream(self, *arguments: Any, **options: Any) -> Iterator[GeneratedSketch]:
+            try:
+                yield from super().stream(*arguments, **options)
+            except BaseException as error:
+                ends.append(type(error).__name__)
+                raise
+            ends.append("finished")
+
+    monkeypatch.setattr(SketchDNN, "from_pretrained", lambda name, *, device: Recording(small_system()))
+
+    async def cancel_one(client: Client) -> CallToolResult:
+        with anyio.CancelScope() as scope:
+
+            async def cancel(done: float, total: float | None, message: str | None) -> None:
+                scope.cancel()
+
+            await client.call_tool("generate", {"count": 16, "steps": 50}, progress_callback=cancel)
+        return await client.call_tool("generate", {"count": 1, "steps": 4})
+
+    assert len(sketches(with_client(cancel_one))) == 1
+    assert ends[0] != "finished"
+    assert ends[1:] == ["finished"]
+
+
+def test_without_the_extra_the_command_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "mcp_types", None)
+    monkeypatch.delitem(sys.modules, "sketchdnn.server.mcp")
+    assert "pip install 'sketchdnn[mcp]'" in commands.refused("mcp")
 
 
 def test_the_command_serves_over_standard_input_and_output(tmp_path: Path) -> None:
