@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dgeqrf, dorgqr, dposv, dtrtrs
 
+from .curvature import curvature
 from .equations import System, outside
 from .variables import Floats
 
@@ -152,7 +153,7 @@ class _Search:
         null = basis.null
         hessian = null.T @ self.stiffness @ null + np.eye(null.shape[1])
         if len(equations):
-            hessian += equations.curvature(self.z, multipliers, null)
+            hessian += curvature(equations, self.z, multipliers, null)
         values, directions = np.linalg.eigh(hessian)
         slope = directions.T @ (null.T @ gradient)
         by = -slope / np.maximum(np.abs(values), _LEAST_STIFFNESS)
