@@ -408,8 +408,8 @@ straight path in {updates} updates, each from the last result. Processor time of
 ## Edits
 
 The same sketches with inferred constraints and all missing dimensions. The value of a dimension is multiplied, and
-`solve_edited` looks for a solution in which the shape keeps its topology. The others are refused with a sentence: most
-values have limits, such as a fillet that is as long as its side.
+`solve_edited` looks for a solution in which the shape keeps its topology. The other edits are refused with a sentence
+that names the conflict.
 
 {edits}
 """
