@@ -1,5 +1,7 @@
 """Constraints of a sketch: infer them, solve for the nearest sketch that satisfies them, and count what stays free."""
 
+from .constrain import ConstrainOptions, ConstrainResult, constrain
+from .drag import Drag, DragResult, drag
 from .equation_set import Freedom
 from .infer import TOLERANCE, infer
 from .repair import REPAIR_TOLERANCE, Action, ActionKind, RepairedSketch, repair, repair_all
@@ -11,11 +13,17 @@ __all__ = [
     "TOLERANCE",
     "Action",
     "ActionKind",
+    "ConstrainOptions",
+    "ConstrainResult",
+    "Drag",
+    "DragResult",
     "Freedom",
     "RepairedSketch",
     "RoundOptions",
     "RoundResult",
     "Solution",
+    "constrain",
+    "drag",
     "infer",
     "repair",
     "repair_all",
