@@ -2,6 +2,7 @@
 
 from .constrain import ConstrainOptions, ConstrainResult, constrain
 from .drag import Drag, DragResult, drag
+from .edit import EditResult, solve_edited
 from .equation_set import Freedom
 from .infer import TOLERANCE, infer
 from .repair import REPAIR_TOLERANCE, Action, ActionKind, RepairedSketch, repair, repair_all
@@ -17,6 +18,7 @@ __all__ = [
     "ConstrainResult",
     "Drag",
     "DragResult",
+    "EditResult",
     "Freedom",
     "RepairedSketch",
     "RoundOptions",
@@ -29,4 +31,5 @@ __all__ = [
     "repair_all",
     "round_dimensions",
     "solve",
+    "solve_edited",
 ]

@@ -14,7 +14,7 @@ from .equation_set import MAX_BLOCK, equation_set
 from .equations import Equation, Form, System, adds_rank, between, build
 from .pull import Pull, keeps_sizes, pull
 from .solve import HOLDS, least_squares
-from .variables import Constraints, Floats, Ints, variables_of
+from .variables import Constraints, Floats, Ints, VariableMap, Variables, variables_of
 
 # Sizes stay above this share of the sketch's size, or above half of what they are.
 SMALLEST = 2e-3
@@ -58,7 +58,7 @@ class Mechanism:
         columns = np.flatnonzero(inside)
         system = self.system.take(self.independent)
         system = _restrict(system.take(_touching(system, inside)), columns)
-        sizes = self._sizes()
+        sizes = size_limits(self.variables, self.variable_map, SMALLEST)
         sizes = _restrict(sizes.take(_touching(sizes, inside)), columns)
         start = np.zeros(len(columns))
         result = pull(system, sizes, start, Pull(goal.rows[:, columns], goal.goals))
@@ -89,19 +89,18 @@ class Mechanism:
         roots = component_roots(self.variable_map.num_free, [*(group for group in groups if group), pulled])
         return np.asarray(roots == roots[pulled[0]])
 
-    def _sizes(self) -> System:
-        """Lengths of lines, chords of arcs and radii, less their limits."""
-        variables = self.variables
-        starts = (variables.starts // 2).tolist()
-        lengths = [Equation(Form.LENGTHS, between(k, k + 1)) for k in starts]
-        radii = [Equation(Form.LENGTHS, linear=((k, 1.0),)) for k in variables.radius.values()]
-        system = build([*lengths, *radii], self.variable_map)
-        # A radius is the length of a vector along x.
-        for values in (system.base, system.steps):
-            values[0, len(lengths) :] = values[4, len(lengths) :]
-        system.steps[4] = 0.0
-        system.base[4] = -np.minimum(SMALLEST, np.hypot(system.base[0], system.base[1]) / 2)
-        return system
+
+def size_limits(variables: Variables, variable_map: VariableMap, smallest: float) -> System:
+    """Lengths of lines, chords of arcs and radii, less their limits: `smallest`, or half of what they are."""
+    lengths = [Equation(Form.LENGTHS, between(k, k + 1)) for k in (variables.starts // 2).tolist()]
+    radii = [Equation(Form.LENGTHS, linear=((k, 1.0),)) for k in variables.radius.values()]
+    system = build([*lengths, *radii], variable_map)
+    # A radius is the length of a vector along x.
+    for values in (system.base, system.steps):
+        values[0, len(lengths) :] = values[4, len(lengths) :]
+    system.steps[4] = 0.0
+    system.base[4] = -np.minimum(smallest, np.hypot(system.base[0], system.base[1]) / 2)
+    return system
 
 
 def _touching(system: System, inside: Floats) -> Ints:
