@@ -119,7 +119,7 @@ def test_repair_says_where_the_outline_was_open(server: RunningServer) -> None:
 def test_files_are_exported_and_read_again(server: RunningServer, name: str) -> None:
     response = server.post("/export", {"sketches": [PLATE], "format": name, "names": ["plate"]})
     assert response.status_code == 200, response.text
-    assert f'filename="plate.{name}"' in response.headers["content-disposition"]
+    assert f'filename="plate.{name}"' in response.headers["content-disposition"].lower()
     notes = json.loads(response.headers["x-notes"])
     assert any("constraint" in note for note in notes) == (name in ("dxf", "svg"))
     (expected,) = loads(dumps(OPEN_PLATE, name), name).sketches
