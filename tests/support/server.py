@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -110,7 +109,7 @@ def serving_model(
     info: ModelInfo, limits: Limits | None = None, access: Access | None = None
 ) -> Iterator[RunningServer]:
     """The whole server with a model."""
-    service = Service(info, limits or Limits(stop_seconds=0.1))
+    service = Service(info, limits or Limits(stop_seconds=0.1, per_client=32))
     with serving(create_app(service, access or Access()), service) as server:
         yield server
 
@@ -128,9 +127,3 @@ def read_events(lines: Iterator[str]) -> Iterator[tuple[str, dict[str, Any]]]:
             name = line.removeprefix("event: ")
         elif line.startswith("data: "):
             yield name, json.loads(line.removeprefix("data: "))
-
-
-def together(calls: Sequence[Callable[[], Any]]) -> list[Any]:
-    """The results of calls that run at the same time, each in a thread."""
-    with ThreadPoolExecutor(len(calls)) as threads:
-        return [each.result() for each in [threads.submit(call) for call in calls]]
