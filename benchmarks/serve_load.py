@@ -304,10 +304,10 @@ async def _load(
     url: str, pid: int, clients: int, seconds: float, steps: int, complete_share: float, seed: int
 ) -> _Load:
     log, memory = LoadLog(), list[float]()
-    until = time.monotonic() + seconds
     async with httpx.AsyncClient(base_url=url) as observer:
         await observer.post("/api/v1/generate", json={"count": 1, "steps": 2}, timeout=120)
         before, start = await _model_counts(observer), time.monotonic()
+        until = start + seconds
         tasks = [
             asyncio.create_task(_client(url, number, until, steps, complete_share, seed, log))
             for number in range(clients)
