@@ -10,6 +10,7 @@ from sketchdnn.errors import SketchError
 from sketchdnn.generation import SketchDNN
 
 
+@pytest.mark.slow
 def test_answers_under_load_are_those_of_the_library(tmp_path: Path) -> None:
     options = ("--clients", 3, "--seconds", 1, "--steps", 4, "--compare", 6, "--complete-share", 0.3)
     page = write_page(tmp_path / "serve.md", "serve-load", *options)

@@ -94,6 +94,11 @@ class Job:
         """The next event; the last one is `done` or `error`."""
         return await self._events.get()
 
+    def discard_events(self) -> None:
+        """Forget the events that nobody will read."""
+        while not self._events.empty():
+            self._events.get_nowait()
+
     def emit(self, name: str, data: dict[str, Any]) -> None:
         """Add an event, from any thread."""
         if not self._loop.is_closed():
