@@ -9,6 +9,7 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -101,7 +102,7 @@ class Job:
 
     def emit(self, name: str, data: dict[str, Any]) -> None:
         """Add an event, from any thread."""
-        if not self._loop.is_closed():
+        with suppress(RuntimeError):  # the loop has ended
             self._loop.call_soon_threadsafe(self._events.put_nowait, Event(name, data))
 
     def report(self, share: float) -> None:
