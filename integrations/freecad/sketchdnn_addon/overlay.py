@@ -1,0 +1,100 @@
+"""Suggestions and markers drawn into the 3D view over a sketch, without any object of the document."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+import FreeCADGui as Gui
+
+from .sketch_json import TAU, Record, Vec
+
+try:
+    from pivy import coin
+except ImportError:  # FreeCAD without pivy: the panel's pictures are enough
+    coin = None
+
+_SEGMENTS = 64
+_BLUE = (0.1, 0.45, 0.85)
+_RED = (0.85, 0.2, 0.1)
+
+
+class Overlay:
+    """Lines and markers in the plane of a sketch; nothing is shown where the document has no 3D view."""
+
+    def __init__(self, sketch: Any) -> None:
+        self._sketch = sketch
+        self._graph: Any = None
+        self._node: Any = None
+
+    def show(self, primitives: Sequence[Record] = (), marks: Sequence[Vec] = ()) -> None:
+        """Draw primitives in blue and marks in red, in place of what was drawn before."""
+        self.clear()
+        graph = self._scene()
+        if coin is None or graph is None or not (primitives or marks):
+            return
+        node = coin.SoSeparator()
+        node.addChild(self._placement())
+        if primitives:
+            _add_lines(node, [_outline(p) for p in primitives if p["type"] != "point"])
+        points = [*marks, *(p["at"] for p in primitives if p["type"] == "point")]
+        if points:
+            _add_markers(node, points, _RED if marks else _BLUE)
+        graph.addChild(node)
+        self._graph, self._node = graph, node
+
+    def clear(self) -> None:
+        """Take away what was drawn."""
+        if self._node is not None:
+            with suppress(RuntimeError):  # the view is closed
+                self._graph.removeChild(self._node)
+        self._graph = self._node = None
+
+    def _scene(self) -> Any:
+        document = Gui.getDocument(self._sketch.Document.Name)
+        view = document.activeView() if document is not None else None
+        return view.getSceneGraph() if hasattr(view, "getSceneGraph") else None
+
+    def _placement(self) -> Any:
+        placement = global_placement(self._sketch)
+        transform = coin.SoTransform()
+        transform.translation.setValue(*placement.Base)
+        transform.rotation.setValue(*placement.Rotation.Q)
+        return transform
+
+
+def global_placement(sketch: Any) -> Any:
+    """Where the plane of a sketch is in the document, its body included."""
+    return sketch.getGlobalPlacement()
+
+
+def _add_lines(node: Any, outlines: Sequence[Sequence[Vec]]) -> None:
+    color, style, points, lines = coin.SoBaseColor(), coin.SoDrawStyle(), coin.SoCoordinate3(), coin.SoLineSet()
+    color.rgb.setValue(*_BLUE)
+    style.lineWidth.setValue(3)
+    flat = [(x, y, 0.0) for outline in outlines for x, y in outline]
+    points.point.setValues(0, len(flat), flat)
+    lines.numVertices.setValues(0, len(outlines), [len(outline) for outline in outlines])
+    for child in (color, style, points, lines):
+        node.addChild(child)
+
+
+def _add_markers(node: Any, marks: Sequence[Vec], rgb: tuple[float, float, float]) -> None:
+    color, points, markers = coin.SoBaseColor(), coin.SoCoordinate3(), coin.SoMarkerSet()
+    color.rgb.setValue(*rgb)
+    points.point.setValues(0, len(marks), [(x, y, 0.0) for x, y in marks])
+    markers.markerIndex.setValue(coin.SoMarkerSet.CIRCLE_LINE_9_9)
+    for child in (color, points, markers):
+        node.addChild(child)
+
+
+def _outline(primitive: Record) -> list[Vec]:
+    if primitive["type"] == "line":
+        return [tuple(primitive["start"]), tuple(primitive["end"])]
+    (x, y), radius = primitive["center"], primitive["radius"]
+    start, end = primitive.get("start_angle", 0.0), primitive.get("end_angle", TAU)
+    sweep = end - start if end > start else end - start + TAU
+    angles = (start + sweep * i / _SEGMENTS for i in range(_SEGMENTS + 1))
+    return [(x + radius * math.cos(a), y + radius * math.sin(a)) for a in angles]

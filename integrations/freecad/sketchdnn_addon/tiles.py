@@ -1,0 +1,66 @@
+"""A grid of pictures to choose from, by mouse or keyboard."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from .drawing import Picture, pixmap
+from .qt import QtCore, QtGui, QtWidgets
+
+_WIDTH, _HEIGHT = 124, 93
+_PADDING = 10
+
+
+class Tiles(QtWidgets.QListWidget):
+    """Tiles with a picture and a caption. `on_choice` is called as another is selected, `on_accept` on a double click."""
+
+    def __init__(self, on_choice: Callable[[], None], on_accept: Callable[[], None], *, several: bool = False) -> None:
+        super().__init__()
+        self.setViewMode(QtWidgets.QListView.IconMode)
+        self.setResizeMode(QtWidgets.QListView.Adjust)
+        self.setMovement(QtWidgets.QListView.Static)
+        self.setWordWrap(True)
+        self.setSpacing(4)
+        self.setMinimumHeight(2 * _HEIGHT)
+        self.setIconSize(QtCore.QSize(_WIDTH, _HEIGHT))
+        if several:
+            self.setSelectionMode(QtWidgets.QAbstractItemView.ExtendedSelection)
+        self.setStyleSheet(
+            "QListWidget::item { border: 1px solid palette(mid); border-radius: 4px; padding: 3px; color: palette(text) }"
+            "QListWidget::item:selected { border: 2px solid palette(highlight); padding: 2px;"
+            " background: palette(base); color: palette(text) }"
+        )
+        self.itemSelectionChanged.connect(on_choice)
+        self.itemActivated.connect(lambda _: on_accept())
+
+    def add(self, picture: Picture, caption: str, tip: str = "") -> None:
+        """Add a tile at the end."""
+        item = QtWidgets.QListWidgetItem()
+        item.setData(QtCore.Qt.UserRole, picture)
+        self.addItem(item)
+        self._fill(item, picture, caption, tip)
+
+    def change(self, number: int, picture: Picture, caption: str, tip: str = "") -> None:
+        """Give a tile other content; the selection stays."""
+        self._fill(self.item(number), picture, caption, tip)
+
+    def _fill(self, item: QtWidgets.QListWidgetItem, picture: Picture, caption: str, tip: str) -> None:
+        lines = caption.count("\n") + 1
+        height = _HEIGHT + _PADDING + (lines + 1) * self.fontMetrics().lineSpacing()
+        image = pixmap(picture, _WIDTH, _HEIGHT, self.palette())
+        icon = QtGui.QIcon(image)
+        icon.addPixmap(image, QtGui.QIcon.Selected)  # the style must not tint the picture of the chosen tile
+        item.setIcon(icon)
+        item.setText(caption)
+        item.setToolTip(tip or caption)
+        item.setData(QtCore.Qt.AccessibleTextRole, caption.replace("\n", ", "))
+        item.setSizeHint(QtCore.QSize(_WIDTH + _PADDING, height))
+
+    @property
+    def chosen(self) -> list[int]:
+        """The numbers of the selected tiles."""
+        return sorted(index.row() for index in self.selectedIndexes())
+
+    def choose(self, number: int) -> None:
+        """Select one tile."""
+        self.setCurrentRow(number)

@@ -1,0 +1,3 @@
+"""Scripts that run inside FreeCAD are no tests of their own."""
+
+collect_ignore = ["conversion_script.py", "window_script.py"]
