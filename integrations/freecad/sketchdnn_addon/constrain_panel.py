@@ -42,10 +42,10 @@ class ConstrainPanel(Panel):
         super().__init__(sketch)
         self.given = read_sketch(sketch)
         self.results: list[dict[str, Any]] = []
-        self.tolerance = LengthField(0.0, tr("Gaps and errors up to this length are drawing errors; 0 is automatic"))
+        self.tolerance = LengthField(0.0, tr("Gaps and errors up to this length are drawing errors"))
         self.origin = combo((tr("Tie to the origin"), True), (tr("Leave free"), False))
         self.round = check(tr("Round dimensions"), on=False, tip=tr("Give free dimensions values such as 80 instead of 79.99"))
-        self.options.addRow(tr("Tolerance"), self.tolerance.widget)
+        self.options.addRow(tr("Tolerance"), self.tolerance)
         self.options.addRow(tr("Origin"), self.origin)
         self.options.addRow(self.round)
         self.kinds = self._add_kinds()
@@ -101,7 +101,8 @@ class ConstrainPanel(Panel):
         num_dimensions = sum(c["type"] in DIMENSIONS for c in new)
         is_all = len(new) == len(edit.added_constraints(self.given.record, result["sketch"]))
         lines = [str(result["name"])]
-        lines.append(tr("{0} constraints, {1} dimensions").format(len(new) - num_dimensions, num_dimensions))
+        lines.append(tr("{0} constraints").format(len(new) - num_dimensions))
+        lines.append(tr("{0} dimensions").format(num_dimensions))
         if is_all:
             lines.append(tr("fully constrained") if result["fully_constrained"] else tr("{0} free").format(result["dof"]))
         else:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import FreeCAD
-import FreeCADGui as Gui
 
+from . import texts
 from .qt import QtWidgets
 
 
@@ -35,23 +35,22 @@ def check(text: str, *, on: bool, tip: str = "") -> QtWidgets.QCheckBox:
     return box
 
 
-class LengthField:
-    """FreeCAD's own field for lengths; empty or zero means that nothing is asked for."""
+class LengthField(QtWidgets.QLineEdit):
+    """A length in the user's units; empty means that the server decides."""
 
     def __init__(self, millimeters: float, tip: str = "") -> None:
-        self.widget = Gui.UiLoader().createWidget("Gui::InputField")
-        self.widget.setProperty("unit", "mm")
-        self.widget.setToolTip(tip)
-        self.set(millimeters)
-
-    def set(self, millimeters: float) -> None:
-        """Show a length."""
-        self.widget.setProperty("text", show_length(millimeters))
+        super().__init__(show_length(millimeters) if millimeters else "")
+        self.setPlaceholderText(texts.tr("automatic"))
+        self.setToolTip(tip)
+        self.editingFinished.connect(self._normalize)
 
     @property
     def millimeters(self) -> float:
         """The length, 0 where the text is none."""
-        return parse_length(self.widget.property("text"))
+        return parse_length(self.text())
+
+    def _normalize(self) -> None:
+        self.setText(show_length(self.millimeters) if self.millimeters else "")
 
 
 def show_length(millimeters: float) -> str:

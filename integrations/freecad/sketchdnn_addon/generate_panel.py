@@ -10,7 +10,7 @@ from . import ICONS, edit, texts
 from .drawing import Picture
 from .edit import Edited, transaction
 from .fields import LengthField, check, number
-from .panel import Panel, show_details
+from .panel import Panel, fit_view, show_details
 from .placing import Place
 from .qt import QtWidgets
 from .sketch_json import in_mm
@@ -34,18 +34,18 @@ class GeneratePanel(Panel):
         self.least = number(8, 1, 64)
         self.most = number(16, 1, 64)
         row = QtWidgets.QHBoxLayout()
-        row.addWidget(self.least)
+        row.addWidget(self.least, 1)
         row.addWidget(QtWidgets.QLabel("–"))
-        row.addWidget(self.most)
+        row.addWidget(self.most, 1)
         self.closed = check(tr("Can be padded"), on=True, tip=tr("Outlines are closed and do not cross"))
         self.round = check(tr("Round dimensions"), on=False, tip=tr("Dimensions such as 80 instead of 79.99"))
         self.seed = number(0, 0, 2**31 - 1, tr("The same seed gives the same sketches"))
         self.counts = {kind: self._count_field() for kind in _KINDS}
-        kinds = QtWidgets.QHBoxLayout()
-        for kind, text in zip(_KINDS, (tr("lines"), tr("circles"), tr("arcs")), strict=True):
-            kinds.addWidget(self.counts[kind])
-            kinds.addWidget(QtWidgets.QLabel(text))
-        self.options.addRow(tr("Size"), self.size.widget)
+        kinds = QtWidgets.QGridLayout()
+        for column, (kind, text) in enumerate(zip(_KINDS, (tr("lines"), tr("circles"), tr("arcs")), strict=True)):
+            kinds.addWidget(QtWidgets.QLabel(text), 0, column)
+            kinds.addWidget(self.counts[kind], 1, column)
+        self.options.addRow(tr("Size"), self.size)
         self.options.addRow(tr("Curves"), row)
         self.options.addRow(tr("Exactly"), kinds)
         self.options.addRow(self.closed)
@@ -113,9 +113,9 @@ class GeneratePanel(Panel):
         self.results.append(result)
         sketch = result["sketch"]
         dof = (result.get("repair") or {}).get("dof")
-        lines = [tr("{0} curves").format(len(sketch["primitives"]))]
-        lines.append(tr("closed") if (result.get("profile") or {}).get("is_extrudable") else tr("not closed"))
-        caption = ", ".join(lines) + ("" if dof is None else "\n" + tr("{0} free").format(dof))
+        state = tr("closed") if (result.get("profile") or {}).get("is_extrudable") else tr("not closed")
+        free = "" if dof is None else ", " + tr("{0} free").format(dof)
+        caption = tr("{0} curves").format(len(sketch["primitives"])) + "\n" + state + free
         self.tiles.add(Picture(sketch["primitives"]), caption, result.get("shortfall") or "")
 
     def _show(self, results: list[dict[str, Any]]) -> None:
@@ -135,4 +135,6 @@ class GeneratePanel(Panel):
         document = FreeCAD.ActiveDocument or FreeCAD.newDocument()
         with transaction(document, "Generate sketch"):
             self.sketch = self.place.new_sketch(document, tr("Generated sketch"))
-            return edit.fill(self.sketch, result["sketch"], self.pump)
+            edited = edit.fill(self.sketch, result["sketch"], self.pump)
+        fit_view()
+        return edited

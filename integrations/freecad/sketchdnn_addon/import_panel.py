@@ -11,7 +11,7 @@ from . import ICONS, edit, texts
 from .drawing import Picture
 from .edit import Edited, EditError, transaction
 from .fields import LengthField, check, combo
-from .panel import Panel, show_details
+from .panel import Panel, fit_view, show_details
 from .placing import Place
 from .sketch_json import Record, in_mm, size_of
 from .task import Task
@@ -35,12 +35,12 @@ class ImportPanel(Panel):
         self.notes: list[str] = []
         units = (tr("As the file says"), None), ("mm", "mm"), ("cm", "cm"), ("m", "m"), (tr("inches"), "in"), (tr("feet"), "ft")
         self.units = combo(*units)
-        self.tolerance = LengthField(0.0, tr("Gaps and errors up to this length are drawing errors; 0 is automatic"))
+        self.tolerance = LengthField(0.0, tr("Gaps and errors up to this length are drawing errors"))
         self.repair = check(tr("Repair"), on=True, tip=tr("Join ends, remove duplicates, mend near relations"))
         self.dimensions = check(tr("Dimensions"), on=False, tip=tr("Add dimensions until nothing is free"))
         self.round = check(tr("Round dimensions"), on=False, tip=tr("Dimensions such as 80 instead of 79.99"))
         self.options.addRow(tr("Units"), self.units)
-        self.options.addRow(tr("Tolerance"), self.tolerance.widget)
+        self.options.addRow(tr("Tolerance"), self.tolerance)
         for box in (self.repair, self.dimensions, self.round):
             self.options.addRow(box)
         self.add_button(tr("Read again"), tr("Read the file with these options"), self.ask)
@@ -88,10 +88,9 @@ class ImportPanel(Panel):
     def _tile(self, result: dict[str, Any]) -> tuple[Picture, str, str]:
         sketch: Record = result["sketch"]
         state = tr("fully constrained") if result["fully_constrained"] else tr("{0} free").format(result["dof"])
-        counts = tr("{0} curves, {1} constraints").format(
-            len(sketch["primitives"]), result["constraints"] + result["dimensions"]
-        )
-        return Picture(sketch["primitives"]), f"{counts}\n{state}", ""
+        curves = tr("{0} curves").format(len(sketch["primitives"]))
+        constraints = tr("{0} constraints").format(result["constraints"] + result["dimensions"])
+        return Picture(sketch["primitives"]), f"{curves}\n{constraints}\n{state}", ""
 
     def choice_changed(self) -> None:
         chosen = self.tiles.chosen
@@ -112,4 +111,5 @@ class ImportPanel(Panel):
                 total.geometry += one.geometry
                 total.constraints += one.constraints
                 total.refused += one.refused
+        fit_view()
         return total

@@ -17,6 +17,7 @@ except ImportError:  # FreeCAD without pivy: the panel's pictures are enough
     coin = None
 
 _SEGMENTS = 64
+_RING = 15
 _BLUE = (0.1, 0.45, 0.85)
 _RED = (0.85, 0.2, 0.1)
 
@@ -85,7 +86,7 @@ def _add_markers(node: Any, marks: Sequence[Vec], rgb: tuple[float, float, float
     color, points, markers = coin.SoBaseColor(), coin.SoCoordinate3(), coin.SoMarkerSet()
     color.rgb.setValue(*rgb)
     points.point.setValues(0, len(marks), [(x, y, 0.0) for x, y in marks])
-    markers.markerIndex.setValue(coin.SoMarkerSet.CIRCLE_LINE_9_9)
+    markers.markerIndex.setValue(Gui.getMarkerIndex("CIRCLE_LINE", _RING))
     for child in (color, points, markers):
         node.addChild(child)
 

@@ -18,6 +18,7 @@ from .task import Task
 from .tiles import Tiles
 
 tr = texts.tr
+_MOST_LINES = 6
 
 
 class Panel:
@@ -73,11 +74,12 @@ class Panel:
         self.layout.addWidget(self.progress_row)
 
     def add_button(self, text: str, tip: str, on_click: Callable[[], None]) -> QtWidgets.QPushButton:
-        """A button above the tiles."""
+        """A button above the tiles: the first in a row of its own, then two in a row."""
         button = QtWidgets.QPushButton(text)
         button.setToolTip(tip)
         button.clicked.connect(lambda: on_click())
-        self.buttons.addWidget(button, self.buttons.count() // 2, self.buttons.count() % 2)
+        number = self.buttons.count()
+        self.buttons.addWidget(button, (number + 1) // 2, (number + 1) % 2, 1, 1 if number else 2)
         return button
 
     # What FreeCAD calls.
@@ -129,6 +131,7 @@ class Panel:
         if Panel.shown is not None:
             Panel.shown.reject()
         Panel.shown = self
+        Gui.Selection.clearSelection()  # what is selected hides the colors of the suggestions
         Gui.Control.showDialog(self)
 
     def run(self, work: Callable[[Task], Any], on_result: Callable[[Any], None]) -> None:
@@ -210,6 +213,10 @@ class Panel:
             self.overlay.clear()
         if Panel.shown is self:
             Panel.shown = None
+        if self.sketch is not None:
+            with suppress(ReferenceError, RuntimeError):  # the document is closed
+                Gui.Selection.clearSelection()
+                Gui.Selection.addSelection(self.sketch)
         if self.was_edited:
             QtCore.QTimer.singleShot(0, self._edit_again)
 
@@ -227,6 +234,15 @@ def _wrapped() -> QtWidgets.QLabel:
 
 
 def show_details(panel: Panel, sentences: Sequence[str]) -> None:
-    """Show sentences below the tiles, one a line."""
-    panel.details.setText("\n".join(s for s in sentences if s))
-    panel.details.setVisible(bool(panel.details.text()))
+    """Show sentences below the tiles, one a line; many are cut, and all of them are in the tool tip."""
+    lines = [sentence for sentence in sentences if sentence]
+    more = len(lines) - _MOST_LINES
+    shown = lines if more <= 0 else [*lines[:_MOST_LINES], tr("… and {0} more (keep the pointer here).").format(more)]
+    panel.details.setText("\n".join(shown))
+    panel.details.setToolTip("\n".join(lines) if more > 0 else "")
+    panel.details.setVisible(bool(lines))
+
+
+def fit_view() -> None:
+    """Show all of the document."""
+    Gui.SendMsgToActiveView("ViewFit")

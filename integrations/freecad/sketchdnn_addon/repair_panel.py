@@ -39,9 +39,9 @@ class RepairPanel(Panel):
         self.ends_title = QtWidgets.QLabel(tr("Open ends"))
         self.layout.insertWidget(self.layout.indexOf(self.tiles), self.ends_title)
         self.layout.insertWidget(self.layout.indexOf(self.tiles), self.ends)
-        self.tolerance = LengthField(0.0, tr("Gaps and errors up to this length are mended; 0 is automatic"))
+        self.tolerance = LengthField(0.0, tr("Gaps and errors up to this length are mended"))
         self.close_outline = check(tr("Close open outlines with a line"), on=True)
-        self.options.addRow(tr("Tolerance"), self.tolerance.widget)
+        self.options.addRow(tr("Tolerance"), self.tolerance)
         self.options.addRow(self.close_outline)
         self.add_button(tr("Repair again"), tr("Repair with these options"), self.ask)
 
@@ -74,10 +74,11 @@ class RepairPanel(Panel):
         kept = [p for p, partner in zip(repaired, partners, strict=True) if partner is not None]
         added = [p for p, partner in zip(repaired, partners, strict=True) if partner is None]
         closed = tr("can be padded") if result["is_extrudable"] else tr("cannot be padded")
+        ends = tr("{0} open ends")
         self.show_tiles(
             [
-                (Picture(before, marks=self.open_ends), tr("Before: {0} open ends").format(len(self.open_ends)), ""),
-                (Picture(kept, added, after), tr("After: {0} open ends, {1}").format(len(after), closed), ""),
+                (Picture(before, marks=self.open_ends), tr("Before") + "\n" + ends.format(len(self.open_ends)) + "\n", ""),
+                (Picture(kept, added, after), f"{tr('After')}\n{ends.format(len(after))}\n{closed}", ""),
             ]
         )
         self.tiles.choose(1)

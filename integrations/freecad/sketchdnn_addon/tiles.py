@@ -7,8 +7,9 @@ from collections.abc import Callable
 from .drawing import Picture, pixmap
 from .qt import QtCore, QtGui, QtWidgets
 
-_WIDTH, _HEIGHT = 124, 93
-_PADDING = 10
+_WIDTH, _HEIGHT = 106, 80
+_PADDING = 8
+_MOST_ROWS = 4
 
 
 class Tiles(QtWidgets.QListWidget):
@@ -19,9 +20,10 @@ class Tiles(QtWidgets.QListWidget):
         self.setViewMode(QtWidgets.QListView.IconMode)
         self.setResizeMode(QtWidgets.QListView.Adjust)
         self.setMovement(QtWidgets.QListView.Static)
-        self.setWordWrap(True)
-        self.setSpacing(4)
-        self.setMinimumHeight(2 * _HEIGHT)
+        self.setTextElideMode(QtCore.Qt.ElideNone)
+        self.setHorizontalScrollBarPolicy(QtCore.Qt.ScrollBarAlwaysOff)
+        self.setSpacing(2)
+        self._set_height()
         self.setIconSize(QtCore.QSize(_WIDTH, _HEIGHT))
         if several:
             self.setSelectionMode(QtWidgets.QAbstractItemView.ExtendedSelection)
@@ -39,6 +41,12 @@ class Tiles(QtWidgets.QListWidget):
         item.setData(QtCore.Qt.UserRole, picture)
         self.addItem(item)
         self._fill(item, picture, caption, tip)
+        self._set_height()
+
+    def clear(self) -> None:
+        """Take all tiles away."""
+        super().clear()
+        self._set_height()
 
     def change(self, number: int, picture: Picture, caption: str, tip: str = "") -> None:
         """Give a tile other content; the selection stays."""
@@ -46,7 +54,7 @@ class Tiles(QtWidgets.QListWidget):
 
     def _fill(self, item: QtWidgets.QListWidgetItem, picture: Picture, caption: str, tip: str) -> None:
         lines = caption.count("\n") + 1
-        height = _HEIGHT + _PADDING + (lines + 1) * self.fontMetrics().lineSpacing()
+        height = _HEIGHT + 2 * _PADDING + lines * self.fontMetrics().lineSpacing()
         image = pixmap(picture, _WIDTH, _HEIGHT, self.palette())
         icon = QtGui.QIcon(image)
         icon.addPixmap(image, QtGui.QIcon.Selected)  # the style must not tint the picture of the chosen tile
@@ -55,6 +63,12 @@ class Tiles(QtWidgets.QListWidget):
         item.setToolTip(tip or caption)
         item.setData(QtCore.Qt.AccessibleTextRole, caption.replace("\n", ", "))
         item.setSizeHint(QtCore.QSize(_WIDTH + _PADDING, height))
+
+    def _set_height(self) -> None:
+        """Room for two tiles in a row, up to a number of rows."""
+        rows = min(_MOST_ROWS, max(1, (self.count() + 1) // 2))
+        heights = [self.item(i).sizeHint().height() for i in range(self.count())]
+        self.setMinimumHeight(rows * (max(heights, default=_HEIGHT) + 2 * self.spacing()) + _PADDING)
 
     @property
     def chosen(self) -> list[int]:
