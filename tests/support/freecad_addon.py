@@ -1,4 +1,4 @@
-"""FreeCAD with the add-on: scripts that run inside it, and a home folder where it is installed as the Addon Manager does."""
+"""FreeCAD with the add-on: scripts that run inside it, and a home folder where it is installed."""
 
 import json
 import os
@@ -25,8 +25,10 @@ def convert(program: str, folder: Path, job: dict[str, Any]) -> dict[str, Any]:
     return json.loads(findings.read_text())
 
 
-def drive_window(folder: Path, job: dict[str, Any], *, script: str = "window_script.py", timeout: float = 400) -> list[dict[str, Any]]:
-    """What a script finds in FreeCAD's window; each finding is a line of a file, so that a crash leaves those before it."""
+def drive_window(
+    folder: Path, job: dict[str, Any], *, script: str = "window_script.py", timeout: float = 400
+) -> list[dict[str, Any]]:
+    """What a script finds in FreeCAD's window: a line of a file each, so that a crash leaves those before it."""
     findings = folder / "findings.jsonl"
     mods = folder / ".local/share/FreeCAD/Mod"
     mods.mkdir(parents=True)

@@ -59,7 +59,9 @@ class Client:
         query = urlencode({"format": suffix} | ({"units": units} if units else {}))
         return self._json("POST", f"/read?{query}", content, "application/octet-stream")
 
-    def stream(self, path: str, payload: dict[str, Any], on_event: Callable[[str, dict[str, Any]], None]) -> dict[str, Any]:
+    def stream(
+        self, path: str, payload: dict[str, Any], on_event: Callable[[str, dict[str, Any]], None]
+    ) -> dict[str, Any]:
         """Post JSON and pass on events as they come; the last one, `done`, is returned."""
         with self._sentences():
             response = self._send("POST", path, json.dumps(payload).encode(), "application/json", "text/event-stream")
@@ -102,12 +104,14 @@ class _Sentences:
         if self.client._cancelled:
             raise CancelledError
 
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         client = self.client
         connection, client._connection = client._connection, None
         if connection is not None:
             connection.close()
-        if client._cancelled and (error is None or isinstance(error, OSError | http.client.HTTPException | ServerError)):
+        if client._cancelled and (
+            error is None or isinstance(error, OSError | http.client.HTTPException | ServerError)
+        ):
             raise CancelledError from error
         if isinstance(error, ConnectionRefusedError):
             raise ServerError(missing(client.port)) from error

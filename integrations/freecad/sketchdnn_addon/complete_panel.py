@@ -98,7 +98,7 @@ class CompletePanel(Panel):
         added = len(result["sketch"]["primitives"]) - self._num_given(result)
         closed = (result.get("profile") or {}).get("is_extrudable")
         state = tr("closed") if closed else tr("not closed")
-        return tr("{0} added").format(added) + "\n" + state
+        return tr("added: {0}").format(added) + "\n" + state
 
     def _notes(self) -> list[str]:
         note = tr("Given geometry is black and stays as it is, additions are blue.")

@@ -19,6 +19,7 @@ from .task import Task
 
 tr = texts.tr
 QT_TRANSLATE_NOOP = texts.QT_TRANSLATE_NOOP
+_VISIBLE = 1e-6  # of the size: less is rounding
 # What can be left out, each with the types of constraints that it stands for.
 _GROUPS = (
     (QT_TRANSLATE_NOOP("SketchDNN", "Coincident"), {"coincident", "concentric", "fix"}),
@@ -44,7 +45,9 @@ class ConstrainPanel(Panel):
         self.results: list[dict[str, Any]] = []
         self.tolerance = LengthField(0.0, tr("Gaps and errors up to this length are drawing errors"))
         self.origin = combo((tr("Tie to the origin"), True), (tr("Leave free"), False))
-        self.round = check(tr("Round dimensions"), on=False, tip=tr("Give free dimensions values such as 80 instead of 79.99"))
+        self.round = check(
+            tr("Round dimensions"), on=False, tip=tr("Give free dimensions values such as 80 instead of 79.99")
+        )
         self.options.addRow(tr("Tolerance"), self.tolerance)
         self.options.addRow(tr("Origin"), self.origin)
         self.options.addRow(self.round)
@@ -86,7 +89,8 @@ class ConstrainPanel(Panel):
 
     def _show(self, results: list[dict[str, Any]]) -> None:
         num_primitives = len(self.given.record["primitives"])
-        self.results = [r for r in results if len(r["sketch"]["primitives"]) == num_primitives]
+        same = [r for r in results if len(r["sketch"]["primitives"]) == num_primitives]
+        self.results = [r for r in same if edit.added_constraints(self.given.record, r["sketch"])]
         if not self.results:
             self.complain(tr("Nothing can be added: the sketch has these constraints already."))
         self.show_tiles([self._tile(result) for result in self.results])
@@ -100,11 +104,13 @@ class ConstrainPanel(Panel):
         new = self._new(result)
         num_dimensions = sum(c["type"] in DIMENSIONS for c in new)
         is_all = len(new) == len(edit.added_constraints(self.given.record, result["sketch"]))
-        lines = [str(result["name"])]
-        lines.append(tr("{0} constraints").format(len(new) - num_dimensions))
-        lines.append(tr("{0} dimensions").format(num_dimensions))
+        lines = [tr(str(result["name"]))]
+        lines.append(tr("constraints: {0}").format(len(new) - num_dimensions))
+        lines.append(tr("dimensions: {0}").format(num_dimensions))
         if is_all:
-            lines.append(tr("fully constrained") if result["fully_constrained"] else tr("{0} free").format(result["dof"]))
+            lines.append(
+                tr("fully constrained") if result["fully_constrained"] else tr("free: {0}").format(result["dof"])
+            )
         else:
             lines.append(tr("without some kinds"))
         counts = Counter(texts.constraint_name(c["type"]) for c in new)
@@ -122,7 +128,7 @@ class ConstrainPanel(Panel):
             return
         result = self.results[chosen[0]]
         notes = [self._tile(result)[2]]
-        if result.get("displacement"):
+        if result.get("displacement", 0.0) > _VISIBLE * size_of(self.given.record["primitives"]):
             notes.append(tr("Geometry moves by up to {0}.").format(show_length(result["displacement"])))
         notes += [result.get("warning") or "", texts.unseen_sentence(self.given.unseen)]
         show_details(self, notes)

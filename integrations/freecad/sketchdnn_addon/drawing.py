@@ -52,7 +52,10 @@ def pixmap(picture: Picture, width: int, height: int, palette: QtGui.QPalette) -
         painter.setRenderHint(QtGui.QPainter.Antialiasing)
         blue = ADDED if paper.lightness() > 127 else ADDED_ON_DARK
         view = _View(picture.box, width, height)
-        for primitives, color in ((picture.given, palette.color(QtGui.QPalette.Text)), (picture.added, QtGui.QColor(blue))):
+        for primitives, color in (
+            (picture.given, palette.color(QtGui.QPalette.Text)),
+            (picture.added, QtGui.QColor(blue)),
+        ):
             for primitive in primitives:
                 _draw(painter, primitive, color, view)
         painter.setPen(QtGui.QPen(QtGui.QColor(OPEN_END), _WIDTH))

@@ -21,6 +21,7 @@ from . import texts
 from .relations import Geometry, Relation, to_relations
 from .sketch_json import KINDS, Record, SketchData, points_of, read_sketch, size_of
 
+tr = texts.tr
 Step = Callable[[], None]
 _UP = FreeCAD.Vector(0, 0, 1)
 _MOVED = 1e-3  # of the size: given geometry that moves farther was not meant to be constrained so
@@ -42,16 +43,15 @@ class Edited:
 
     @property
     def summary(self) -> str:
-        """One or two sentences for the user."""
-        text = texts.tr("Added {0} curves and {1} constraints.").format(self.geometry, self.constraints)
+        """A line for the user."""
+        parts = [tr("curves added: {0}").format(self.geometry)] if self.geometry else []
+        parts.append(tr("constraints added: {0}").format(self.constraints))
         if self.removed:
-            text += " " + texts.tr("Removed {0} curves.").format(self.removed)
-        if num_refused := sum(self.refused.values()):
+            parts.append(tr("curves removed: {0}").format(self.removed))
+        if self.refused:
             kinds = ", ".join(f"{n} {texts.constraint_name(type_)}" for type_, n in sorted(self.refused.items()))
-            text += " " + texts.tr("Left out {0} constraints that repeat others or do not hold: {1}.").format(
-                num_refused, kinds
-            )
-        return text
+            parts.append(tr("left out because they repeat others or do not hold: {0}").format(kinds))
+        return "; ".join(parts)
 
 
 @contextmanager
@@ -71,9 +71,7 @@ def check_solves(sketch: Any) -> None:
     """Refuse a sketch that FreeCAD's solver does not accept as it is."""
     if sketch.solve() != 0:
         raise EditError(
-            texts.tr(
-                "The sketch has redundant or conflicting constraints; remove those that the Sketcher lists, then try again."
-            )
+            tr("The sketch has redundant or conflicting constraints; remove those that the Sketcher lists.")
         )
 
 
@@ -89,7 +87,9 @@ def complete(sketch: Any, given: SketchData, result: Record, num_given: int, on_
     return edited
 
 
-def constrain(sketch: Any, given: SketchData, result: Record, new: Sequence[Record], on_step: Step = lambda: None) -> Edited:
+def constrain(
+    sketch: Any, given: SketchData, result: Record, new: Sequence[Record], on_step: Step = lambda: None
+) -> Edited:
     """Move geometry to where a result has it, and add the constraints that it has more than the given sketch."""
     check_solves(sketch)
     move_geometry(sketch, given.geo_ids, given.record["primitives"], result["primitives"])

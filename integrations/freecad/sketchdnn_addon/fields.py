@@ -1,4 +1,4 @@
-"""Fields of the panels. Lengths are shown and read in the user's units, with a decimal comma where that is the custom."""
+"""Fields of the panels. Lengths are shown and read in the user's units, with a decimal point or comma."""
 
 from __future__ import annotations
 

@@ -77,9 +77,7 @@ class GeneratePanel(Panel):
             self.complain(str(error))
             return
         self.seed.setValue(self.seed.value() + 1)
-        self._ask(
-            "/variations", {"init_sketch": like, "strength": 0.45, "count": _COUNT, "seed": self.seed.value()}
-        )
+        self._ask("/variations", {"init_sketch": like, "strength": 0.45, "count": _COUNT, "seed": self.seed.value()})
 
     def ask(self) -> None:
         """Ask for sketches with the conditions of the panel."""
@@ -114,8 +112,8 @@ class GeneratePanel(Panel):
         sketch = result["sketch"]
         dof = (result.get("repair") or {}).get("dof")
         state = tr("closed") if (result.get("profile") or {}).get("is_extrudable") else tr("not closed")
-        free = "" if dof is None else ", " + tr("{0} free").format(dof)
-        caption = tr("{0} curves").format(len(sketch["primitives"])) + "\n" + state + free
+        free = "" if dof is None else "\n" + tr("free: {0}").format(dof)
+        caption = tr("curves: {0}").format(len(sketch["primitives"])) + "\n" + state + free
         self.tiles.add(Picture(sketch["primitives"]), caption, result.get("shortfall") or "")
 
     def _show(self, results: list[dict[str, Any]]) -> None:

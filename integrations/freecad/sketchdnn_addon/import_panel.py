@@ -33,7 +33,14 @@ class ImportPanel(Panel):
         self.place = Place.from_selection()
         self.results: list[dict[str, Any]] = []
         self.notes: list[str] = []
-        units = (tr("As the file says"), None), ("mm", "mm"), ("cm", "cm"), ("m", "m"), (tr("inches"), "in"), (tr("feet"), "ft")
+        units = (
+            (tr("As the file says"), None),
+            ("mm", "mm"),
+            ("cm", "cm"),
+            ("m", "m"),
+            (tr("inches"), "in"),
+            (tr("feet"), "ft"),
+        )
         self.units = combo(*units)
         self.tolerance = LengthField(0.0, tr("Gaps and errors up to this length are drawing errors"))
         self.repair = check(tr("Repair"), on=True, tip=tr("Join ends, remove duplicates, mend near relations"))
@@ -80,16 +87,18 @@ class ImportPanel(Panel):
         skipped = [f"{s['count']} × {s['reason']}" for s in answer.get("skipped", [])]
         self.notes = [*answer.get("notes", []), *skipped]
         if len(answer["sketches"]) > _MOST:
-            self.notes.append(tr("Only the first {0} of {1} sketches are shown.").format(_MOST, len(answer["sketches"])))
+            self.notes.append(
+                tr("Only the first {0} of {1} sketches are shown.").format(_MOST, len(answer["sketches"]))
+            )
         if not self.results:
             self.complain(tr("The file has no lines, circles, arcs or points to import."))
         self.show_tiles([self._tile(result) for result in self.results])
 
     def _tile(self, result: dict[str, Any]) -> tuple[Picture, str, str]:
         sketch: Record = result["sketch"]
-        state = tr("fully constrained") if result["fully_constrained"] else tr("{0} free").format(result["dof"])
-        curves = tr("{0} curves").format(len(sketch["primitives"]))
-        constraints = tr("{0} constraints").format(result["constraints"] + result["dimensions"])
+        state = tr("fully constrained") if result["fully_constrained"] else tr("free: {0}").format(result["dof"])
+        curves = tr("curves: {0}").format(len(sketch["primitives"]))
+        constraints = tr("constraints: {0}").format(result["constraints"] + result["dimensions"])
         return Picture(sketch["primitives"]), f"{curves}\n{constraints}\n{state}", ""
 
     def choice_changed(self) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import FreeCADGui as Gui
 
-from .sketch_json import TAU, Record, Vec
+from .sketch_json import TAU, Record, Vec, read_sketch, size_of
 
 try:
     from pivy import coin
@@ -17,32 +17,31 @@ except ImportError:  # FreeCAD without pivy: the panel's pictures are enough
     coin = None
 
 _SEGMENTS = 64
-_RING = 15
 _BLUE = (0.1, 0.45, 0.85)
 _RED = (0.85, 0.2, 0.1)
 
 
 class Overlay:
-    """Lines and markers in the plane of a sketch; nothing is shown where the document has no 3D view."""
+    """Curves and rings in the plane of a sketch; nothing is shown where the document has no 3D view."""
 
     def __init__(self, sketch: Any) -> None:
         self._sketch = sketch
+        self._size = size_of(read_sketch(sketch).record["primitives"]) or 1.0
         self._graph: Any = None
         self._node: Any = None
 
     def show(self, primitives: Sequence[Record] = (), marks: Sequence[Vec] = ()) -> None:
-        """Draw primitives in blue and marks in red, in place of what was drawn before."""
+        """Draw primitives in blue and rings around marks in red, in place of what was drawn before."""
         self.clear()
         graph = self._scene()
         if coin is None or graph is None or not (primitives or marks):
             return
         node = coin.SoSeparator()
         node.addChild(self._placement())
-        if primitives:
-            _add_lines(node, [_outline(p) for p in primitives if p["type"] != "point"])
-        points = [*marks, *(p["at"] for p in primitives if p["type"] == "point")]
-        if points:
-            _add_markers(node, points, _RED if marks else _BLUE)
+        points = [p["at"] for p in primitives if p["type"] == "point"]
+        _add_lines(node, [_outline(p) for p in primitives if p["type"] != "point"], _BLUE)
+        _add_lines(node, [_ring(p, self._size / 200) for p in points], _BLUE)
+        _add_lines(node, [_ring(p, self._size / 50) for p in marks], _RED)
         graph.addChild(node)
         self._graph, self._node = graph, node
 
@@ -71,9 +70,11 @@ def global_placement(sketch: Any) -> Any:
     return sketch.getGlobalPlacement()
 
 
-def _add_lines(node: Any, outlines: Sequence[Sequence[Vec]]) -> None:
+def _add_lines(node: Any, outlines: Sequence[Sequence[Vec]], rgb: tuple[float, float, float]) -> None:
+    if not outlines:
+        return
     color, style, points, lines = coin.SoBaseColor(), coin.SoDrawStyle(), coin.SoCoordinate3(), coin.SoLineSet()
-    color.rgb.setValue(*_BLUE)
+    color.rgb.setValue(*rgb)
     style.lineWidth.setValue(3)
     flat = [(x, y, 0.0) for outline in outlines for x, y in outline]
     points.point.setValues(0, len(flat), flat)
@@ -82,13 +83,8 @@ def _add_lines(node: Any, outlines: Sequence[Sequence[Vec]]) -> None:
         node.addChild(child)
 
 
-def _add_markers(node: Any, marks: Sequence[Vec], rgb: tuple[float, float, float]) -> None:
-    color, points, markers = coin.SoBaseColor(), coin.SoCoordinate3(), coin.SoMarkerSet()
-    color.rgb.setValue(*rgb)
-    points.point.setValues(0, len(marks), [(x, y, 0.0) for x, y in marks])
-    markers.markerIndex.setValue(Gui.getMarkerIndex("CIRCLE_LINE", _RING))
-    for child in (color, points, markers):
-        node.addChild(child)
+def _ring(point: Sequence[float], radius: float) -> list[Vec]:
+    return _outline({"type": "circle", "center": point, "radius": radius})
 
 
 def _outline(primitive: Record) -> list[Vec]:

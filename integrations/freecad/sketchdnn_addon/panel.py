@@ -79,7 +79,7 @@ class Panel:
         button.setToolTip(tip)
         button.clicked.connect(lambda: on_click())
         number = self.buttons.count()
-        self.buttons.addWidget(button, (number + 1) // 2, (number + 1) % 2, 1, 1 if number else 2)
+        self.buttons.addWidget(button, (number + 1) // 2, max(0, number - 1) % 2, 1, 1 if number else 2)
         return button
 
     # What FreeCAD calls.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import FreeCADGui as Gui
 
-from . import ICONS, texts
+from . import texts
 from .client import Client
 from .fields import check, number
 from .qt import QtWidgets
@@ -89,5 +89,3 @@ class PreferencesPage:
         task.failed.connect(self.answer.setText)
         self.answer.setText(tr("Asking the server…"))
         task.begin()
-
-

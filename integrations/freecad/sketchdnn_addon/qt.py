@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from PySide import QtCore as _chosen
+import PySide.QtCore
 
-if _chosen.qVersion().startswith("6"):
+if PySide.QtCore.qVersion().startswith("6"):
     from PySide6 import QtCore, QtGui, QtWidgets
 else:
     from PySide2 import QtCore, QtGui, QtWidgets

@@ -12,7 +12,20 @@ from dataclasses import dataclass, field
 from itertools import permutations, product
 from typing import Any
 
-from .sketch_json import CENTER, END, START, WHOLE, Record, Ref, Vec, is_round, is_straight, point_of, points_of, size_of
+from .sketch_json import (
+    CENTER,
+    END,
+    START,
+    WHOLE,
+    Record,
+    Ref,
+    Vec,
+    is_round,
+    is_straight,
+    point_of,
+    points_of,
+    size_of,
+)
 
 GeoId = tuple[int, int]
 Arguments = tuple[Any, ...]

@@ -19,6 +19,7 @@ from .sketch_json import Vec, read_sketch, size_of
 from .task import Task
 
 tr = texts.tr
+_MOST_ROWS = 6
 
 
 class RepairPanel(Panel):
@@ -34,7 +35,6 @@ class RepairPanel(Panel):
         self.ends = QtWidgets.QListWidget()
         self.ends.setObjectName("open_ends")
         self.ends.setAccessibleName(tr("Open ends"))
-        self.ends.setMaximumHeight(110)
         self.ends.currentRowChanged.connect(self._select_end)
         self.ends_title = QtWidgets.QLabel(tr("Open ends"))
         self.layout.insertWidget(self.layout.indexOf(self.tiles), self.ends_title)
@@ -74,10 +74,14 @@ class RepairPanel(Panel):
         kept = [p for p, partner in zip(repaired, partners, strict=True) if partner is not None]
         added = [p for p, partner in zip(repaired, partners, strict=True) if partner is None]
         closed = tr("can be padded") if result["is_extrudable"] else tr("cannot be padded")
-        ends = tr("{0} open ends")
+        ends = tr("open ends: {0}")
         self.show_tiles(
             [
-                (Picture(before, marks=self.open_ends), tr("Before") + "\n" + ends.format(len(self.open_ends)) + "\n", ""),
+                (
+                    Picture(before, marks=self.open_ends),
+                    tr("Before") + "\n" + ends.format(len(self.open_ends)) + "\n",
+                    "",
+                ),
                 (Picture(kept, added, after), f"{tr('After')}\n{ends.format(len(after))}\n{closed}", ""),
             ]
         )
@@ -103,6 +107,7 @@ class RepairPanel(Panel):
         count = len(self.open_ends)
         self.ends_title.setText(tr("The wire is open at {0} ends:").format(count) if count else tr("No wire is open."))
         self.ends.setVisible(bool(count))
+        self.ends.setFixedHeight(min(count, _MOST_ROWS) * (self.ends.fontMetrics().lineSpacing() + 4) + 6)
 
     def _select_end(self, row: int) -> None:
         """Select the vertex of an open end in the 3D view, and turn the view's center to it."""

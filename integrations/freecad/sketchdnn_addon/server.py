@@ -18,8 +18,8 @@ from .settings import Settings
 _POLL = 0.2
 _QUICK = 5.0
 _STOP = 5.0
-# FreeCAD's bundles set most of these for their own Python; another interpreter must not see them. No token is needed here.
-_FOREIGN = ("SKETCHDNN_TOKEN", "PYTHONHOME", "PYTHONPATH", "LD_LIBRARY_PATH", "LD_PRELOAD", "QT_PLUGIN_PATH", "DYLD_LIBRARY_PATH")
+# FreeCAD's bundles set these for their own Python; another interpreter must not see them. No token is used here.
+_FOREIGN = ("PYTHONHOME", "PYTHONPATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "QT_PLUGIN_PATH", "SKETCHDNN_TOKEN")
 
 
 class Server:
@@ -88,9 +88,9 @@ class Server:
                 raise CancelledError
             if process is None or process.poll() is not None:
                 raise ServerError(
-                    texts.tr("The SketchDNN server ends as it starts ({0}): check its command in the preferences.").format(
-                        self._last_line() or texts.tr("without a message")
-                    )
+                    texts.tr(
+                        "The SketchDNN server ends as it starts ({0}): check its command in the preferences."
+                    ).format(self._last_line() or texts.tr("without a message"))
                 )
             if self._is_up(settings.port):
                 return
@@ -135,7 +135,9 @@ def not_found(command: str) -> str:
 
 def taken(port: int) -> str:
     """What to do when something else listens on the port."""
-    return texts.tr("Another program answers on port {0}: set another port in Edit → Preferences → SketchDNN.").format(port)
+    return texts.tr("Another program answers on port {0}: set another port in Edit → Preferences → SketchDNN.").format(
+        port
+    )
 
 
 SERVER = Server()

@@ -18,7 +18,17 @@ Vec = tuple[float, float]
 Ref = list[Any]
 
 TAU = 2 * math.pi
-MM_PER_UNIT = {"um": 1e-3, "mm": 1.0, "cm": 10.0, "dm": 100.0, "m": 1e3, "km": 1e6, "mil": 0.0254, "in": 25.4, "ft": 304.8}
+MM_PER_UNIT = {
+    "um": 1e-3,
+    "mm": 1.0,
+    "cm": 10.0,
+    "dm": 100.0,
+    "m": 1e3,
+    "km": 1e6,
+    "mil": 0.0254,
+    "in": 25.4,
+    "ft": 304.8,
+}
 MM_PER_UNIT["yd"] = 914.4
 LENGTHS = frozenset({"distance", "horizontal_distance", "vertical_distance", "length", "radius", "diameter"})
 DIMENSIONS = LENGTHS | {"angle"}
@@ -105,7 +115,9 @@ def _xy(point: Any) -> list[float]:
     return [point.x, point.y]
 
 
-def _constraints(constraints: Sequence[Any], numbering: Mapping[int, int], primitives: Sequence[Record]) -> Iterator[Record]:
+def _constraints(
+    constraints: Sequence[Any], numbering: Mapping[int, int], primitives: Sequence[Record]
+) -> Iterator[Record]:
     for constraint in constraints:
         is_on = constraint.Driving and getattr(constraint, "IsActive", True)
         if is_on and constraint.Type != "InternalAlignment":
@@ -164,7 +176,9 @@ def _type(
         index = refs[0][0]
         return type_, [["origin"], refs[0]] if is_point[0] else [[index, "start"], [index, "end"]]
     if name == "Angle" and len(refs) == 2:  # the start of an axis is a direction along it here, not the origin
-        return type_, [[_AXES[geo_id]] if geo_id in _AXES else ref for (geo_id, _), ref in zip(places, refs, strict=True)]
+        return type_, [
+            [_AXES[geo_id]] if geo_id in _AXES else ref for (geo_id, _), ref in zip(places, refs, strict=True)
+        ]
     return type_, refs
 
 

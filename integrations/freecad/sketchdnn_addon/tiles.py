@@ -7,13 +7,13 @@ from collections.abc import Callable
 from .drawing import Picture, pixmap
 from .qt import QtCore, QtGui, QtWidgets
 
-_WIDTH, _HEIGHT = 106, 80
+_WIDTH, _HEIGHT = 112, 84
 _PADDING = 8
 _MOST_ROWS = 4
 
 
 class Tiles(QtWidgets.QListWidget):
-    """Tiles with a picture and a caption. `on_choice` is called as another is selected, `on_accept` on a double click."""
+    """Tiles with a picture and a caption: `on_choice` follows a click, `on_accept` a double click or Enter."""
 
     def __init__(self, on_choice: Callable[[], None], on_accept: Callable[[], None], *, several: bool = False) -> None:
         super().__init__()
@@ -28,7 +28,8 @@ class Tiles(QtWidgets.QListWidget):
         if several:
             self.setSelectionMode(QtWidgets.QAbstractItemView.ExtendedSelection)
         self.setStyleSheet(
-            "QListWidget::item { border: 1px solid palette(mid); border-radius: 4px; padding: 3px; color: palette(text) }"
+            "QListWidget::item { border: 1px solid palette(mid); border-radius: 4px; padding: 3px;"
+            " color: palette(text) }"
             "QListWidget::item:selected { border: 2px solid palette(highlight); padding: 2px;"
             " background: palette(base); color: palette(text) }"
         )
@@ -53,6 +54,7 @@ class Tiles(QtWidgets.QListWidget):
         self._fill(self.item(number), picture, caption, tip)
 
     def _fill(self, item: QtWidgets.QListWidgetItem, picture: Picture, caption: str, tip: str) -> None:
+        caption = self._wrapped(caption)
         lines = caption.count("\n") + 1
         height = _HEIGHT + 2 * _PADDING + lines * self.fontMetrics().lineSpacing()
         image = pixmap(picture, _WIDTH, _HEIGHT, self.palette())
@@ -63,6 +65,20 @@ class Tiles(QtWidgets.QListWidget):
         item.setToolTip(tip or caption)
         item.setData(QtCore.Qt.AccessibleTextRole, caption.replace("\n", ", "))
         item.setSizeHint(QtCore.QSize(_WIDTH + _PADDING, height))
+
+    def _wrapped(self, caption: str) -> str:
+        """The caption with lines that are as wide as a tile at most."""
+        lines: list[str] = []
+        for line in caption.split("\n"):
+            words = line.split(" ")
+            lines.append(words[0])
+            for word in words[1:]:
+                longer = f"{lines[-1]} {word}"
+                if self.fontMetrics().boundingRect(longer).width() > _WIDTH:
+                    lines.append(word)
+                else:
+                    lines[-1] = longer
+        return "\n".join(lines)
 
     def _set_height(self) -> None:
         """Room for two tiles in a row, up to a number of rows."""

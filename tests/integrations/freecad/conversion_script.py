@@ -4,6 +4,7 @@ import json
 import os
 import sys
 import traceback
+from itertools import pairwise
 from pathlib import Path
 
 
@@ -77,7 +78,7 @@ def respect():
     import Sketcher
     from sketchdnn_addon import edit, sketch_json
 
-    V, C = FreeCAD.Vector, Sketcher.Constraint  # noqa: N806
+    V, C = FreeCAD.Vector, Sketcher.Constraint
     document = FreeCAD.newDocument()
     document.UndoMode = 1
     box = document.addObject("Part::Box", "Box")
@@ -153,7 +154,9 @@ def respect():
 
 def state(sketch):
     """All that must survive a change."""
-    shapes = [shape.toShape().exportBrepToString() if hasattr(shape, "toShape") else repr(shape) for shape in sketch.Geometry]
+    shapes = [
+        shape.toShape().exportBrepToString() if hasattr(shape, "toShape") else repr(shape) for shape in sketch.Geometry
+    ]
     return {
         "geometry": [repr(shape) for shape in sketch.Geometry],
         "shapes": len(shapes),
@@ -172,12 +175,12 @@ def repair(gap):
     import Sketcher
     from sketchdnn_addon import edit, sketch_json
 
-    V = FreeCAD.Vector  # noqa: N806
+    V = FreeCAD.Vector
     document = FreeCAD.newDocument()
     document.UndoMode = 1
     sketch = document.addObject("Sketcher::SketchObject", "Sketch")
     corners = [(0, 0), (60, 0), (60, 40), (gap, 40.0)]
-    for (x, y), (z, w) in zip(corners, corners[1:], strict=False):
+    for (x, y), (z, w) in pairwise(corners):
         sketch.addGeometry(Part.LineSegment(V(x, y, 0), V(z, w, 0)), False)
     sketch.addGeometry(Part.LineSegment(V(20, 20, 0), V(20.05, 20, 0)), False)
     sketch.addGeometry(Part.Circle(V(30, 20, 0), V(0, 0, 1), 5), False)
@@ -198,7 +201,9 @@ def repair(gap):
     with edit.transaction(document, "Close and repair"):
         edited = edit.repair(sketch, data, result)
     after, solved = state(sketch), sketch.solve()
-    closed = Part.Wire(Part.__sortEdges__([e for e in sketch.Shape.Edges if "Line" in type(e.Curve).__name__])).isClosed()
+    closed = Part.Wire(
+        Part.__sortEdges__([e for e in sketch.Shape.Edges if "Line" in type(e.Curve).__name__])
+    ).isClosed()
     document.undo()
     document.recompute()
     return {
@@ -218,7 +223,7 @@ def refused():
     import Sketcher
     from sketchdnn_addon import edit, sketch_json
 
-    V = FreeCAD.Vector  # noqa: N806
+    V = FreeCAD.Vector
     document = FreeCAD.newDocument()
     document.UndoMode = 1
     sketch = document.addObject("Sketcher::SketchObject", "Sketch")
