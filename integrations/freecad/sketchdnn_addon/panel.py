@@ -209,6 +209,7 @@ class Panel:
             Gui.Control.closeDialog()
 
     def _close(self) -> None:
+        self.task = None  # what still comes from it has no widgets to go to
         if self.overlay is not None:
             self.overlay.clear()
         if Panel.shown is self:
