@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from support.freecad_window import SETTINGS, _display, run_freecad
+from support.freecad_window import SETTINGS, display, run_freecad
 
 ROOT = Path(__file__).parents[2]
 ADDON = ROOT / "integrations" / "freecad"
@@ -26,7 +26,12 @@ def convert(program: str, folder: Path, job: dict[str, Any]) -> dict[str, Any]:
 
 
 def drive_window(
-    folder: Path, job: dict[str, Any], *, script: str = "window_script.py", timeout: float = 400
+    folder: Path,
+    job: dict[str, Any],
+    *,
+    script: str = "window_script.py",
+    size: tuple[int, int] = (1400, 900),
+    timeout: float = 400,
 ) -> list[dict[str, Any]]:
     """What a script finds in FreeCAD's window: a line of a file each, so that a crash leaves those before it."""
     findings = folder / "findings.jsonl"
@@ -36,8 +41,8 @@ def drive_window(
     (folder / ".config/FreeCAD").mkdir(parents=True)
     (folder / ".config/FreeCAD/user.cfg").write_text(SETTINGS)
     text = (SCRIPTS / script).read_text()
-    with _display() as display:
-        environment = {"DISPLAY": display, "QTWEBENGINE_DISABLE_SANDBOX": "1", "LANG": "C.UTF-8"}
+    with display(*size) as name:
+        environment = {"DISPLAY": name, "QTWEBENGINE_DISABLE_SANDBOX": "1", "LANG": "C.UTF-8"}
         output = run_freecad("freecad", folder, text, job | {"findings": str(findings)}, timeout=timeout, **environment)
     found = [json.loads(line) for line in findings.read_text().splitlines()] if findings.exists() else []
     if not found or found[-1].get("name") != "end":

@@ -32,6 +32,14 @@ def is_dragging() -> bool:
     return in_edit is not None and bool(QtWidgets.QApplication.mouseButtons() & QtCore.Qt.LeftButton)
 
 
+def may_open() -> bool:
+    """Whether a panel can be opened: no other task is, but for that of a sketch in edit mode, and nothing is dragged."""
+    document = Gui.ActiveDocument
+    in_edit = document.getInEdit() if document is not None else None
+    edits_sketch = in_edit is not None and in_edit.Object.isDerivedFrom(_SKETCH)
+    return not is_dragging() and (edits_sketch or not Gui.Control.activeDialog())
+
+
 class Command:
     """A button of the toolbar."""
 
@@ -47,11 +55,12 @@ class Command:
             "ToolTip": texts.tr(self.tip),
             "StatusTip": texts.tr(self.tip),
             "Pixmap": str(ICONS / f"{self.icon}.svg"),
+            "CmdType": "ForEdit",  # works while a sketch is edited
         }
 
     def IsActive(self) -> bool:  # noqa: N802
         """Whether the command has something to work on."""
-        return current_sketch() is not None and not is_dragging()
+        return current_sketch() is not None and may_open()
 
     def Activated(self) -> None:  # noqa: N802
         """Open the panel."""
@@ -115,7 +124,7 @@ class GenerateCommand(Command):
     icon = "generate"
 
     def IsActive(self) -> bool:  # noqa: N802
-        return not is_dragging()
+        return may_open()
 
     def panel(self) -> Panel | None:
         from .generate_panel import GeneratePanel
@@ -132,7 +141,7 @@ class ImportCommand(Command):
     icon = "import"
 
     def IsActive(self) -> bool:  # noqa: N802
-        return not is_dragging()
+        return may_open()
 
     def panel(self) -> Panel | None:
         from .import_panel import ImportPanel
@@ -146,8 +155,11 @@ class ImportCommand(Command):
 COMMANDS = (CompleteCommand, ConstrainCommand, RepairCommand, GenerateCommand, ImportCommand)
 
 
+NAMES = [command.name for command in COMMANDS]
+
+
 def register() -> list[str]:
     """Make the commands known to FreeCAD; their names."""
     for command in COMMANDS:
         Gui.addCommand(command.name, command())
-    return [command.name for command in COMMANDS]
+    return NAMES

@@ -57,6 +57,8 @@ class ConstrainPanel(Panel):
     def _add_kinds(self) -> list[QtWidgets.QCheckBox]:
         box = QtWidgets.QGroupBox(tr("Add these kinds of constraints"))
         grid = QtWidgets.QGridLayout(box)
+        grid.setContentsMargins(4, 4, 4, 4)
+        grid.setHorizontalSpacing(4)
         boxes = [check(tr(text), on=True) for text, _ in _GROUPS]
         for index, widget in enumerate(boxes):
             widget.toggled.connect(lambda _: self._kinds_changed())

@@ -17,6 +17,7 @@ except ImportError:  # FreeCAD without pivy: the panel's pictures are enough
     coin = None
 
 _SEGMENTS = 64
+_DASHES = 0xFF00
 _BLUE = (0.1, 0.45, 0.85)
 _RED = (0.85, 0.2, 0.1)
 
@@ -39,7 +40,9 @@ class Overlay:
         node = coin.SoSeparator()
         node.addChild(self._placement())
         points = [p["at"] for p in primitives if p["type"] == "point"]
-        _add_lines(node, [_outline(p) for p in primitives if p["type"] != "point"], _BLUE)
+        curves = [p for p in primitives if p["type"] != "point"]
+        _add_lines(node, [_outline(p) for p in curves if not p.get("construction")], _BLUE)
+        _add_lines(node, [_outline(p) for p in curves if p.get("construction")], _BLUE, dashed=True)
         _add_lines(node, [_ring(p, self._size / 200) for p in points], _BLUE)
         _add_lines(node, [_ring(p, self._size / 50) for p in marks], _RED)
         graph.addChild(node)
@@ -70,12 +73,16 @@ def global_placement(sketch: Any) -> Any:
     return sketch.getGlobalPlacement()
 
 
-def _add_lines(node: Any, outlines: Sequence[Sequence[Vec]], rgb: tuple[float, float, float]) -> None:
+def _add_lines(
+    node: Any, outlines: Sequence[Sequence[Vec]], rgb: tuple[float, float, float], *, dashed: bool = False
+) -> None:
     if not outlines:
         return
     color, style, points, lines = coin.SoBaseColor(), coin.SoDrawStyle(), coin.SoCoordinate3(), coin.SoLineSet()
     color.rgb.setValue(*rgb)
-    style.lineWidth.setValue(3)
+    style.lineWidth.setValue(1.5 if dashed else 3)
+    if dashed:
+        style.linePattern.setValue(_DASHES)
     flat = [(x, y, 0.0) for outline in outlines for x, y in outline]
     points.point.setValues(0, len(flat), flat)
     lines.numVertices.setValues(0, len(outlines), [len(outline) for outline in outlines])

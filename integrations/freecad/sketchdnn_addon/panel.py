@@ -130,6 +130,7 @@ class Panel:
             document.resetEdit()
         if Panel.shown is not None:
             Panel.shown.reject()
+            Gui.Control.closeDialog()
         Panel.shown = self
         Gui.Selection.clearSelection()  # what is selected hides the colors of the suggestions
         Gui.Control.showDialog(self)

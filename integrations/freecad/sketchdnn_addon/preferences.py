@@ -6,6 +6,7 @@ import FreeCADGui as Gui
 
 from . import texts
 from .client import Client
+from .commands import NAMES
 from .fields import check, number
 from .qt import QtWidgets
 from .settings import Settings
@@ -39,6 +40,12 @@ class PreferencesPage:
         layout.addRow(self.start)
         layout.addRow(tr("Wait for its start"), self.patience)
         layout.addRow(tr("Sampling steps"), self.steps)
+        self.toolbars = check(
+            tr("Show the toolbar in Sketcher and Part Design too"),
+            on=False,
+            tip=tr("Takes effect as FreeCAD starts again"),
+        )
+        layout.addRow(self.toolbars)
         test = QtWidgets.QPushButton(tr("Test"))
         test.clicked.connect(self._test)
         self.answer = QtWidgets.QLabel()
@@ -54,10 +61,13 @@ class PreferencesPage:
         self.start.setChecked(settings.start)
         self.steps.setValue(settings.steps)
         self.patience.setValue(settings.patience)
+        self.toolbars.setChecked(settings.has_toolbars())
 
     def saveSettings(self) -> None:  # noqa: N802
         """Keep the settings; called by FreeCAD."""
         self._settings().save()
+        if self.toolbars.isChecked() != Settings.has_toolbars():
+            Settings.set_toolbars(NAMES, on=self.toolbars.isChecked())
 
     def _settings(self) -> Settings:
         return Settings(

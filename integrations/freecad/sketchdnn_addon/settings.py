@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +11,8 @@ import FreeCAD
 
 GROUP = "User parameter:BaseApp/Preferences/Mod/SketchDNN"
 DEFAULT_PORT = 8765
+_TOOLBAR = "User parameter:BaseApp/Workbench/{}/Toolbar/Custom_SketchDNN"
+_SKETCHING = ("SketcherWorkbench", "PartDesignWorkbench")
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,21 @@ class Settings:
         group.SetBool("StartServer", self.start)
         group.SetInt("Steps", self.steps)
         group.SetInt("Patience", self.patience)
+
+    @staticmethod
+    def has_toolbars() -> bool:
+        """Whether the Sketcher has a toolbar with the commands."""
+        return bool(FreeCAD.ParamGet(_TOOLBAR.format(_SKETCHING[0])).GetBool("Active", False))
+
+    @staticmethod
+    def set_toolbars(names: Sequence[str], *, on: bool) -> None:
+        """Show a toolbar with these commands in the Sketcher and in Part Design; FreeCAD reads this as it starts."""
+        for workbench in _SKETCHING:
+            group = FreeCAD.ParamGet(_TOOLBAR.format(workbench))
+            group.SetString("Name", "SketchDNN")
+            group.SetBool("Active", on)
+            for name in names:
+                group.SetString(name, "FreeCAD")
 
     @property
     def arguments(self) -> list[str]:

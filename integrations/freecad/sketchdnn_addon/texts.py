@@ -47,6 +47,16 @@ _CONSTRAINTS = {
     "diameter": QT_TRANSLATE_NOOP("SketchDNN", "diameter"),
     "angle": QT_TRANSLATE_NOOP("SketchDNN", "angle"),
 }
+# The server's names for sets of constraints; a translation is looked up by the name.
+_SETS = (
+    QT_TRANSLATE_NOOP("SketchDNN", "Coincidences"),
+    QT_TRANSLATE_NOOP("SketchDNN", "Geometric relations"),
+    QT_TRANSLATE_NOOP("SketchDNN", "Equal and symmetric"),
+    QT_TRANSLATE_NOOP("SketchDNN", "Lengths"),
+    QT_TRANSLATE_NOOP("SketchDNN", "Lengths without equalities"),
+    QT_TRANSLATE_NOOP("SketchDNN", "Ordinate dimensions"),
+    QT_TRANSLATE_NOOP("SketchDNN", "Rounded dimensions"),
+)
 _UNSEEN = {
     "ExternalGeometry": QT_TRANSLATE_NOOP("SketchDNN", "external geometry"),
     "Ellipse": QT_TRANSLATE_NOOP("SketchDNN", "ellipses"),

@@ -52,6 +52,7 @@ class Tiles(QtWidgets.QListWidget):
     def change(self, number: int, picture: Picture, caption: str, tip: str = "") -> None:
         """Give a tile other content; the selection stays."""
         self._fill(self.item(number), picture, caption, tip)
+        self.doItemsLayout()
 
     def _fill(self, item: QtWidgets.QListWidgetItem, picture: Picture, caption: str, tip: str) -> None:
         caption = self._wrapped(caption)

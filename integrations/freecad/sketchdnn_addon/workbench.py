@@ -1,8 +1,6 @@
-"""The workbench: a toolbar and a menu, here and beside the Sketcher's and Part Design's own tools."""
+"""The workbench: a toolbar and a menu."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import FreeCADGui as Gui
 
@@ -35,26 +33,10 @@ class SketchDNNWorkbench(Gui.Workbench):
         return "Gui::PythonWorkbench"
 
 
-class _Manipulator:
-    """Adds the commands to the toolbars and menus of other workbenches, in versions of FreeCAD that can."""
-
-    def __init__(self, names: list[str]) -> None:
-        self.names = names
-
-    def modifyToolBars(self) -> list[dict[str, Any]]:  # noqa: N802
-        return [{"append": name, "toolBar": "Sketcher tools"} for name in self.names]
-
-    def modifyMenuBar(self) -> list[dict[str, Any]]:  # noqa: N802
-        return [{"insert": name, "menuItem": "Sketcher_ValidateSketch", "after": ""} for name in self.names]
-
-
 def set_up() -> None:
     """Tell FreeCAD of the translations, commands, preferences and workbench, and end the server as it quits."""
     Gui.addLanguagePath(str(TRANSLATIONS))
     Gui.addIconPath(str(ICONS))
     Gui.addPreferencePage(PreferencesPage, _TITLE)
-    names = register()
-    Gui.addWorkbench(SketchDNNWorkbench(names))
-    if hasattr(Gui, "addWorkbenchManipulator"):
-        Gui.addWorkbenchManipulator(_Manipulator(names))
+    Gui.addWorkbench(SketchDNNWorkbench(register()))
     connect_exit()

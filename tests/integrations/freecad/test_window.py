@@ -25,7 +25,7 @@ def found(freecad_window, real_data, tmp_path_factory):
         "command": str(command),
         "port": port,
         "steps": 10,
-        "removed": [7, 8, 9],
+        "removed": [8, 9],
         "opened": [9],
         "drawing": "736f26_colors.dxf",
     }
@@ -65,7 +65,7 @@ def test_one_undo_takes_a_completion_back(found):
 def test_the_window_stays_responsive_while_the_server_starts_and_works(found):
     for name in ("complete", "killed"):
         assert found[name]["ticks"] > 50
-        assert found[name]["longest"] < 1.0
+        assert found[name]["longest"] < 2.0
 
 
 def test_names_and_expressions_survive(found):

@@ -37,6 +37,10 @@ def report(name, **found):
         file.write(json.dumps({"name": name} | found) + "\n")
 
 
+def toolbar():
+    return next(b for b in Gui.getMainWindow().findChildren(QtGui.QToolBar) if b.objectName() == "SketchDNN")
+
+
 class Ticks:
     """A timer of the GUI: the longest time between two of its ticks is how long the window was not responsive."""
 
@@ -119,7 +123,7 @@ def displacement(before, after):
 
 def complete():
     """A part of a real sketch is removed and completed; its pad works again; undo restores the part."""
-    document, sketch = opened("b0dec1_DC_Motor", "Sketch004")
+    document, sketch = opened("ed5110_Bielle", "Sketch004")
     pad = next(o for o in sketch.InList if o.TypeId == "PartDesign::Pad")
     without(document, sketch, JOB["removed"])
     before, shapes = state(sketch), sketch.Geometry
@@ -189,6 +193,8 @@ def constrain():
     before, shapes = state(sketch), sketch.Geometry
     Gui.activeDocument().setEdit(sketch.Name)
     QtGui.QApplication.processEvents()
+    button = next(a for a in toolbar().actions() if a.text() == "Auto-constrain")
+    wait(button.isEnabled, 20)  # FreeCAD updates its buttons by a timer
     active = Gui.isCommandActive("SketchDNN_Constrain")
     panel = run("SketchDNN_Constrain")
     captions = [panel.tiles.item(i).text() for i in range(panel.tiles.count())]
@@ -206,7 +212,8 @@ def constrain():
     Gui.activeDocument().resetEdit()
     undo_names = list(document.UndoNames)
     found = {"solve": sketch.solve(), "full": bool(sketch.FullyConstrained), "count": sketch.ConstraintCount}
-    document.undo()
+    while "Auto-constrain" in document.UndoNames:  # edit mode has made steps of its own
+        document.undo()
     document.recompute()
     same = state(sketch)["constraints"] == before["constraints"] == []
     report(
@@ -226,7 +233,7 @@ def constrain():
 
 def repair():
     """A real outline with a line removed: where it is open is listed and marked; the repair closes it."""
-    document, sketch = opened("b0dec1_DC_Motor", "Sketch004")
+    document, sketch = opened("ed5110_Bielle", "Sketch004")
     pad = next(o for o in sketch.InList if o.TypeId == "PartDesign::Pad")
     without(document, sketch, JOB["opened"])
     before = state(sketch)
@@ -330,7 +337,7 @@ def cancel():
     """A running request is cancelled; the panel stays open."""
     from sketchdnn_addon.panel import Panel
 
-    document, sketch = opened("b0dec1_DC_Motor", "Sketch004")
+    document, sketch = opened("ed5110_Bielle", "Sketch004")
     without(document, sketch, JOB["removed"])
     Gui.runCommand("SketchDNN_Complete")
     panel = Panel.shown
@@ -350,7 +357,7 @@ def killed():
     from sketchdnn_addon.panel import Panel
     from sketchdnn_addon.server import SERVER
 
-    document, sketch = opened("b0dec1_DC_Motor", "Sketch004")
+    document, sketch = opened("ed5110_Bielle", "Sketch004")
     without(document, sketch, JOB["removed"])
     Gui.runCommand("SketchDNN_Complete")
     panel = Panel.shown
@@ -406,8 +413,7 @@ def main():
     group.SetInt("Port", JOB["port"])
     group.SetInt("Steps", JOB["steps"])
     Gui.activateWorkbench("SketchDNNWorkbench")
-    toolbar = next(b for b in Gui.getMainWindow().findChildren(QtGui.QToolBar) if b.objectName() == "SketchDNN")
-    actions = toolbar.actions()
+    actions = toolbar().actions()
     report("workbench", buttons=[a.text() for a in actions], icons=[not a.icon().isNull() for a in actions])
     from sketchdnn_addon.server import SERVER
     from sketchdnn_addon.task import end_all
