@@ -33,7 +33,7 @@ def is_dragging() -> bool:
 
 
 def may_open() -> bool:
-    """Whether a panel can be opened: no other task is, but for that of a sketch in edit mode, and nothing is dragged."""
+    """Whether a panel can be opened: no task is, but for that of a sketch in edit mode, and nothing is dragged."""
     document = Gui.ActiveDocument
     in_edit = document.getInEdit() if document is not None else None
     edits_sketch = in_edit is not None and in_edit.Object.isDerivedFrom(_SKETCH)

@@ -106,6 +106,9 @@ def repair(sketch: Any, given: SketchData, result: Record, on_step: Step = lambd
     surviving = sorted(kept)
     geo_ids = [given.geo_ids[i] for i in surviving]
     move_geometry(sketch, geo_ids, [before[i] for i in surviving], [after[kept[i]] for i in surviving])
+    for geo_id, i in zip(geo_ids, surviving, strict=True):
+        if sketch.getConstruction(geo_id) != (construction := bool(after[kept[i]].get("construction"))):
+            sketch.setConstruction(geo_id, construction)
     gone = [given.geo_ids[i] for i in range(len(before)) if i not in kept]
     if gone:
         sketch.delGeometries(gone)

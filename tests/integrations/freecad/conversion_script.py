@@ -192,6 +192,7 @@ def repair(gap):
     result = json.loads(json.dumps(data.record))
     primitives = result["primitives"]
     primitives[2]["end"] = [0.0, 40.0]
+    primitives[4]["construction"] = True
     del primitives[3]
     primitives.append({"type": "line", "construction": False, "start": [0.0, 40.0], "end": [0.0, 0.0]})
     result["constraints"] = [

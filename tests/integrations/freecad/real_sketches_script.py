@@ -144,7 +144,8 @@ def main():
                 found = {"error": str(error)}
             if found is not None:
                 report(operation=operation.__name__, sketch=name, curves=len(curves), **found)
-        FreeCAD.closeDocument(document.Name) if FreeCAD.listDocuments() else None
+        for name in list(FreeCAD.listDocuments()):
+            FreeCAD.closeDocument(name)
 
 
 if not Path(JOB["findings"]).exists():

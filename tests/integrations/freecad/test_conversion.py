@@ -95,6 +95,7 @@ def test_a_repair_keeps_named_dimensions_and_closes(found):
     assert one["solve"] == 0
     assert one["closed"] is True
     assert "hole" in [c[1] for c in one["after"]["constraints"]]
+    assert (one["before"]["construction"][4], one["after"]["construction"][3]) == (False, True)
     assert one["undone"] == one["before"]
 
 

@@ -11,7 +11,7 @@ from support.freecad_addon import ADDON, ROOT, SCRIPTS
 from support.freecad_window import run_freecad
 
 pytestmark = pytest.mark.slow
-STEPS = 20
+STEPS = 10
 # FreeCAD 0.20 ends with a segmentation fault as it opens these, which later versions have written.
 CRASHING = ("592688_new_wall_maze_v9", "75aa00_new_wall_maze_cog_v6", "7b382d_new_wall_maze_v4")
 
