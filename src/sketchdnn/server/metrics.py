@@ -41,8 +41,8 @@ class Metrics:
             yield line("requests_total", number, method=method, route=route, status=str(status))
         yield from describe("request_seconds", "histogram", "Time until an answer is complete.")
         for route, buckets in sorted(seconds.items()):
-            for bound, number in zip((*_BOUNDS, "+Inf"), buckets[:-1], strict=True):
-                yield line("request_seconds_bucket", number, route=route, le=str(bound))
+            for bound, below in zip((*_BOUNDS, "+Inf"), buckets[:-1], strict=True):
+                yield line("request_seconds_bucket", below, route=route, le=str(bound))
             yield line("request_seconds_count", buckets[-2], route=route)
             yield line("request_seconds_sum", buckets[-1], route=route)
 
