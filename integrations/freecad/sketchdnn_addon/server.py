@@ -18,6 +18,7 @@ from .settings import Settings
 _POLL = 0.2
 _QUICK = 5.0
 _STOP = 5.0
+_NO_WINDOW = getattr(subprocess, "CREATE_NO_WINDOW", 0)  # Windows only
 # FreeCAD's bundles set these for their own Python; another interpreter must not see them. No token is used here.
 _FOREIGN = ("PYTHONHOME", "PYTHONPATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "QT_PLUGIN_PATH", "SKETCHDNN_TOKEN")
 
@@ -75,7 +76,12 @@ class Server:
             arguments = settings.arguments
             with self.log.open("wb") as log:
                 return subprocess.Popen(
-                    arguments, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, env=environment
+                    arguments,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    env=environment,
+                    creationflags=_NO_WINDOW,
                 )
         except (OSError, ValueError, IndexError) as error:
             raise ServerError(not_found(settings.command)) from error

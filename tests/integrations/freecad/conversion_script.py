@@ -24,6 +24,7 @@ def main() -> None:
             "match": match(),
             "metadata": metadata(job["addon"]),
             "lengths": lengths(),
+            "commands": commands(),
         }
     except BaseException:
         traceback.print_exc()
@@ -264,6 +265,14 @@ def metadata(addon):
     found = FreeCAD.Metadata(str(Path(addon) / "package.xml"))
     workbench = found.Content["workbench"][0]
     return {"name": found.Name, "version": str(found.Version), "icon": found.Icon, "class": workbench.Classname}
+
+
+def commands():
+    """The command line of the server for several settings."""
+    from sketchdnn_addon.settings import Settings
+
+    texts = ("sketchdnn", "/opt/env/bin/python3.11", "nice -n 5 sketchdnn", sys.executable)
+    return [Settings(command=text, port=9000).arguments for text in texts]
 
 
 def lengths():

@@ -1,5 +1,10 @@
 """The add-on's conversion of sketches, inside FreeCAD's command-line program: JSON ⇄ Sketcher objects."""
 
+import ast
+import runpy
+import sys
+from xml.etree import ElementTree
+
 import pytest
 from support.freecad_addon import ADDON, convert
 from support.freecad_forms import all_forms
@@ -123,6 +128,20 @@ def test_lengths_are_read_in_the_users_units(found):
     assert "1.0" in imperial[1]
 
 
+def test_the_server_is_started_by_a_program_or_an_interpreter(found):
+    program, interpreter, nice, _ = found["commands"]
+    assert program == ["sketchdnn", "serve", "--port", "9000"]
+    assert interpreter == ["/opt/env/bin/python3.11", "-m", "sketchdnn", "serve", "--port", "9000"]
+    assert nice == ["nice", "-n", "5", "sketchdnn", "serve", "--port", "9000"]
+
+
+def test_the_template_of_translations_has_all_texts():
+    module = runpy.run_path(str(ADDON / "update_translations.py"))
+    sources = [node.text for node in ElementTree.parse(module["TEMPLATE"]).iter("source")]
+    assert sources == module["texts"]()
+    assert len(sources) > 100
+
+
 def test_icons_are_small():
     icons = sorted((ADDON / "resources" / "icons").glob("*.svg"))
     assert len(icons) >= 6
@@ -131,9 +150,6 @@ def test_icons_are_small():
 
 def test_no_file_needs_more_than_python_and_freecad():
     allowed = {"FreeCAD", "FreeCADGui", "Part", "Sketcher", "PySide", "PySide2", "PySide6", "pivy", "sketchdnn_addon"}
-    import ast
-    import sys
-
     for path in [*ADDON.glob("*.py"), *(ADDON / "sketchdnn_addon").glob("*.py")]:
         for node in ast.walk(ast.parse(path.read_text())):
             names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
