@@ -39,18 +39,25 @@ class LengthField(QtWidgets.QLineEdit):
     """A length in the user's units; empty means that the server decides."""
 
     def __init__(self, millimeters: float, tip: str = "") -> None:
-        super().__init__(show_length(millimeters) if millimeters else "")
+        super().__init__()
+        self._millimeters = millimeters
+        self._show()
         self.setPlaceholderText(texts.tr("automatic"))
         self.setToolTip(tip)
         self.editingFinished.connect(self._normalize)
 
     @property
     def millimeters(self) -> float:
-        """The length, 0 where the text is none."""
-        return parse_length(self.text())
+        """The length, 0 where the text is none; it is not rounded as the text is."""
+        return self._millimeters if self.text() == self._shown else parse_length(self.text())
 
     def _normalize(self) -> None:
-        self.setText(show_length(self.millimeters) if self.millimeters else "")
+        self._millimeters = self.millimeters
+        self._show()
+
+    def _show(self) -> None:
+        self._shown = show_length(self._millimeters) if self._millimeters else ""
+        self.setText(self._shown)
 
 
 def show_length(millimeters: float) -> str:

@@ -98,6 +98,9 @@ class Panel:
         except EditError as error:
             self.complain(str(error))
             return False
+        except ReferenceError:  # FreeCAD's name for an object that was deleted
+            self.complain(tr("What the panel was opened for is no longer in the document; close the panel."))
+            return False
         if edited is not None:
             FreeCAD.Console.PrintMessage(f"{self.title}: {edited.summary}\n")
             Gui.getMainWindow().statusBar().showMessage(edited.summary, 10000)

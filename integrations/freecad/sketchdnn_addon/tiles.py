@@ -28,6 +28,7 @@ class Tiles(QtWidgets.QListWidget):
         if several:
             self.setSelectionMode(QtWidgets.QAbstractItemView.ExtendedSelection)
         self.setStyleSheet(
+            "QListWidget { activate-on-singleclick: 0 }"
             "QListWidget::item { border: 1px solid palette(mid); border-radius: 4px; padding: 3px;"
             " color: palette(text) }"
             "QListWidget::item:selected { border: 2px solid palette(highlight); padding: 2px;"

@@ -3,7 +3,7 @@
 import ast
 import runpy
 import sys
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 import pytest
 from support.freecad_addon import ADDON, convert
@@ -137,7 +137,7 @@ def test_the_server_is_started_by_a_program_or_an_interpreter(found):
 
 def test_the_template_of_translations_has_all_texts():
     module = runpy.run_path(str(ADDON / "update_translations.py"))
-    sources = [node.text for node in ElementTree.parse(module["TEMPLATE"]).iter("source")]
+    sources = [node.text for node in ET.parse(module["TEMPLATE"]).iter("source")]
     assert sources == module["texts"]()
     assert len(sources) > 100
 

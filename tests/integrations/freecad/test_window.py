@@ -9,9 +9,8 @@ from support.freecad_addon import ROOT, drive_window, is_alive
 pytestmark = pytest.mark.desktop
 
 
-@pytest.fixture(scope="module")
-def found(freecad_window, real_data, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("window")
+def job(folder):
+    """A command that starts the server of this tree, and a free port."""
     command = folder / "sketchdnn"
     command.write_text(
         f'#!/bin/sh\nOMP_NUM_THREADS=2 PYTHONPATH="{ROOT / "src"}" exec "{sys.executable}" -m sketchdnn "$@"\n'
@@ -19,17 +18,15 @@ def found(freecad_window, real_data, tmp_path_factory):
     command.chmod(0o755)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    job = {
-        "data": str(real_data),
-        "command": str(command),
-        "port": port,
-        "steps": 10,
-        "removed": [8, 9],
-        "opened": [9],
-        "drawing": "736f26_colors.dxf",
-    }
-    return {one["name"]: one for one in drive_window(folder, job)}
+        return {"command": str(command), "port": free.getsockname()[1]}
+
+
+@pytest.fixture(scope="module")
+def found(freecad_window, real_data, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("window")
+    sketches = {"removed": [8, 9], "opened": [9], "drawing": "736f26_colors.dxf"}
+    settings = {"data": str(real_data), "steps": 10}
+    return {one["name"]: one for one in drive_window(folder, job(folder) | settings | sketches)}
 
 
 def test_the_toolbar_has_the_five_commands(found):
@@ -172,3 +169,24 @@ def test_without_a_server_a_sentence_says_what_to_do(found):
     assert "pip install sketchdnn[studio]" in messages["no command"]
     assert messages["ends at once"].startswith("The SketchDNN server ends as it starts")
     assert messages["taken"].startswith("Another program answers on port")
+
+
+def test_the_server_ends_when_the_window_is_closed(freecad_window, tmp_path):
+    found = drive_window(tmp_path, job(tmp_path), script="quit_script.py")
+    assert found[0]["pid"]
+    assert found[0]["tiles"] >= 1
+    assert not is_alive(found[0]["pid"])
+
+
+def test_lengths_have_a_decimal_comma_and_inches(found):
+    one = found["units"]
+    assert one["shown"] == ["1234,50 mm", "25,40 mm"]
+    assert one["typed"] == pytest.approx(25.4)
+    assert one["inches"][0].startswith("1.00 in")
+    assert one["inches"][1] == pytest.approx(38.1)
+
+
+def test_the_preferences_page_keeps_what_is_set(found):
+    one = found["preferences"]
+    assert (one["command"], one["port"]) == ("/opt/sketchdnn/bin/python", 4321)
+    assert one["toolbars"] == [True, False]

@@ -407,6 +407,42 @@ def missing():
     FreeCAD.closeDocument(document.Name)
 
 
+def units():
+    """Lengths with a decimal comma, and in inches."""
+    from sketchdnn_addon import fields
+
+    locale, schema = QtCore.QLocale(), FreeCAD.Units.getSchema()
+    QtCore.QLocale.setDefault(QtCore.QLocale("de_DE"))
+    field = fields.LengthField(1234.5)
+    shown = [field.text(), fields.show_length(25.4)]
+    field.setText("2,54 cm")
+    typed = field.millimeters
+    QtCore.QLocale.setDefault(locale)
+    FreeCAD.Units.setSchema(3)
+    inches = [fields.show_length(25.4), fields.parse_length("1.5")]
+    FreeCAD.Units.setSchema(schema)
+    report("units", shown=shown, typed=typed, inches=inches)
+
+
+def preferences():
+    """The page of the preferences keeps what is set, and can add the toolbar to the Sketcher."""
+    from sketchdnn_addon.preferences import PreferencesPage
+    from sketchdnn_addon.settings import Settings
+
+    before = Settings.load()
+    page = PreferencesPage()
+    page.loadSettings()
+    page.command.setText("/opt/sketchdnn/bin/python")
+    page.port.setValue(4321)
+    page.toolbars.setChecked(True)
+    page.saveSettings()
+    after, toolbars = Settings.load(), Settings.has_toolbars()
+    page.toolbars.setChecked(False)
+    page.saveSettings()
+    before.save()
+    report("preferences", command=after.command, port=after.port, toolbars=[toolbars, Settings.has_toolbars()])
+
+
 def main():
     group = FreeCAD.ParamGet(PARAMETERS)
     group.SetString("Command", JOB["command"])
@@ -418,7 +454,18 @@ def main():
     from sketchdnn_addon.server import SERVER
     from sketchdnn_addon.task import end_all
 
-    for scenario in (complete, expressions, constrain, repair, generate, import_dxf, cancel, killed):
+    for scenario in (
+        units,
+        preferences,
+        complete,
+        expressions,
+        constrain,
+        repair,
+        generate,
+        import_dxf,
+        cancel,
+        killed,
+    ):
         scenario()
     last = SERVER.pid
     end_all()

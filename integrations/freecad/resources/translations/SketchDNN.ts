@@ -443,6 +443,10 @@
       <translation type="unfinished" />
     </message>
     <message>
+      <source>What the panel was opened for is no longer in the document; close the panel.</source>
+      <translation type="unfinished" />
+    </message>
+    <message>
       <source>… and {0} more (keep the pointer here).</source>
       <translation type="unfinished" />
     </message>
