@@ -6,7 +6,7 @@ import http.client
 import json
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import Any
 from urllib.parse import urlencode
 
@@ -90,35 +90,33 @@ class Client:
             raise kind_of(_error_sentence(response))
         return response
 
-    def _sentences(self) -> _Sentences:
-        return _Sentences(self)
-
-
-class _Sentences:
-    """Turns what can go wrong with a connection into a sentence, and closes it."""
-
-    def __init__(self, client: Client) -> None:
-        self.client = client
-
-    def __enter__(self) -> None:
-        if self.client._cancelled:
+    @contextmanager
+    def _sentences(self) -> Iterator[None]:
+        """Turn what can go wrong with a connection into a sentence, and close it."""
+        if self._cancelled:
+            raise CancelledError
+        try:
+            yield
+        except (OSError, http.client.HTTPException, json.JSONDecodeError) as error:
+            if not self._cancelled:
+                raise ServerError(_connection_sentence(error, self.port)) from error
+        except ServerError:
+            if not self._cancelled:
+                raise
+        finally:
+            connection, self._connection = self._connection, None
+            if connection is not None:
+                connection.close()
+        if self._cancelled:
             raise CancelledError
 
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        client = self.client
-        connection, client._connection = client._connection, None
-        if connection is not None:
-            connection.close()
-        if client._cancelled and (
-            error is None or isinstance(error, OSError | http.client.HTTPException | ServerError)
-        ):
-            raise CancelledError from error
-        if isinstance(error, ConnectionRefusedError):
-            raise ServerError(missing(client.port)) from error
-        if isinstance(error, TimeoutError):
-            raise ServerError(texts.tr("The SketchDNN server takes too long to answer; try again.")) from error
-        if isinstance(error, OSError | http.client.HTTPException | json.JSONDecodeError):
-            raise ServerError(stopped()) from error
+
+def _connection_sentence(error: Exception, port: int) -> str:
+    if isinstance(error, ConnectionRefusedError):
+        return missing(port)
+    if isinstance(error, TimeoutError):
+        return texts.tr("The SketchDNN server takes too long to answer; try again.")
+    return stopped()
 
 
 def missing(port: int) -> str:

@@ -7,11 +7,11 @@
       <translation type="unfinished" />
     </message>
     <message>
-      <source>No SketchDNN server answers on port {0}: start it with “sketchdnn serve”, or set its command in Edit → Preferences → SketchDNN.</source>
+      <source>The SketchDNN server takes too long to answer; try again.</source>
       <translation type="unfinished" />
     </message>
     <message>
-      <source>The SketchDNN server takes too long to answer; try again.</source>
+      <source>No SketchDNN server answers on port {0}: start it with “sketchdnn serve”, or set its command in Edit → Preferences → SketchDNN.</source>
       <translation type="unfinished" />
     </message>
     <message>
