@@ -91,7 +91,7 @@ class RepairPanel(Panel):
         show_details(self, self._notes(result))
 
     def _notes(self, result: dict[str, Any]) -> Sequence[str]:
-        actions = result.get("actions") or []
+        actions = [texts.with_element_numbers(action, self.given.geo_ids) for action in result.get("actions") or []]
         return [
             *(actions or [tr("There is nothing to repair.")]),
             result.get("warning") or "",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 
 import FreeCAD
 
@@ -80,3 +81,13 @@ def unseen_sentence(unseen: Mapping[str, int]) -> str:
     return tr("The model does not see this geometry, which stays as it is; check that nothing crosses it: {0}.").format(
         names
     )
+
+
+def with_element_numbers(sentence: str, geo_ids: Sequence[int]) -> str:
+    """A sentence of the server with the numbers that FreeCAD's list of elements has, which begins at 1."""
+
+    def curves(found: re.Match[str]) -> str:
+        numbers = re.sub(r"\d+", lambda n: str(geo_ids[int(n[0])] + 1 if int(n[0]) < len(geo_ids) else n[0]), found[2])
+        return f"curve{found[1]} {numbers}"
+
+    return re.sub(r"primitive(s?) (\d+(?:(?:, | and )\d+)*)", curves, sentence)

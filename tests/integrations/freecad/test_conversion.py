@@ -135,6 +135,13 @@ def test_the_server_is_started_by_a_program_or_an_interpreter(found):
     assert nice == ["nice", "-n", "5", "sketchdnn", "serve", "--port", "9000"]
 
 
+def test_sentences_have_the_numbers_of_the_elements_in_freecad(found):
+    assert found["numbers"] == [
+        "Joined ends of curves 1, 3 and 4, which moved by 3 %.",
+        "Dropped curve 3: it is only 0.2 %.",
+    ]
+
+
 def test_the_template_of_translations_has_all_texts():
     module = runpy.run_path(str(ADDON / "update_translations.py"))
     sources = [node.text for node in ET.parse(module["TEMPLATE"]).iter("source")]
