@@ -93,6 +93,10 @@ def test_auto_constrain_offers_several_results_with_counts(found):
     assert one["full"] is True
 
 
+def test_commands_are_disabled_while_the_mouse_drags(found):
+    assert found["constrain"]["dragging"] is False
+
+
 def test_kinds_of_constraints_can_be_left_out(found):
     one = found["constrain"]
     assert not {"equal", "symmetric", "length", "distance", "radius", "diameter", "angle"} & set(one["types"])
@@ -156,6 +160,11 @@ def test_a_killed_server_is_reported_and_started_anew(found):
     assert one["message"] == "The SketchDNN server has stopped before it answered: try again, which starts it anew."
     assert one["again"] >= 1
     assert one["first"] != one["second"]
+
+
+def test_a_running_server_is_shared_and_not_stopped_by_others(found):
+    assert found["killed"]["shared"] is None
+    assert found["exit"]["pid"] == found["killed"]["second"]
 
 
 def test_the_server_ends_with_freecad(found):

@@ -3,6 +3,7 @@
 Its job is a JSON file. What is found is written as lines of JSON; tests judge them.
 """
 
+import ctypes
 import json
 import os
 import signal
@@ -39,6 +40,19 @@ def report(name, **found):
 
 def toolbar():
     return next(b for b in Gui.getMainWindow().findChildren(QtGui.QToolBar) if b.objectName() == "SketchDNN")
+
+
+def press(*, down):
+    """Press or release the left button of the mouse over the 3D view, as the X server sees it."""
+    x11, xtst = ctypes.CDLL("libX11.so.6"), ctypes.CDLL("libXtst.so.6")
+    x11.XOpenDisplay.restype = ctypes.c_void_p
+    display = ctypes.c_void_p(x11.XOpenDisplay(None))
+    view = Gui.getMainWindow().centralWidget()
+    middle = view.mapToGlobal(QtCore.QPoint(view.width() // 2, view.height() // 2))
+    xtst.XTestFakeMotionEvent(display, -1, middle.x(), middle.y(), 0)
+    xtst.XTestFakeButtonEvent(display, 1, int(down), 0)
+    x11.XFlush(display)
+    x11.XCloseDisplay(display)
 
 
 class Ticks:
@@ -196,6 +210,13 @@ def constrain():
     button = next(a for a in toolbar().actions() if a.text() == "Auto-constrain")
     wait(button.isEnabled, 20)  # FreeCAD updates its buttons by a timer
     active = Gui.isCommandActive("SketchDNN_Constrain")
+    from sketchdnn_addon.commands import is_dragging
+
+    press(down=True)
+    wait(is_dragging, 20)
+    dragging = Gui.isCommandActive("SketchDNN_Constrain")
+    press(down=False)
+    wait(lambda: not is_dragging(), 20)
     panel = run("SketchDNN_Constrain")
     captions = [panel.tiles.item(i).text() for i in range(panel.tiles.count())]
     full = next((i for i, r in enumerate(panel.results) if r["fully_constrained"]), 0)
@@ -220,6 +241,7 @@ def constrain():
         "constrain",
         captions=captions,
         active=active,
+        dragging=dragging,
         types=sorted(types),
         without_kinds=without_kinds,
         accepted=accepted,
@@ -355,7 +377,8 @@ def cancel():
 def killed():
     """The server is killed during a request: a sentence says what to do, and asking again starts it anew."""
     from sketchdnn_addon.panel import Panel
-    from sketchdnn_addon.server import SERVER
+    from sketchdnn_addon.server import SERVER, Server
+    from sketchdnn_addon.settings import Settings
 
     document, sketch = opened("ed5110_Bielle", "Sketch004")
     without(document, sketch, JOB["removed"])
@@ -371,7 +394,12 @@ def killed():
     ticks = Ticks()
     panel.suggest()
     wait(lambda: panel.task is None)
-    report("killed", message=message, again=panel.tiles.count(), first=first, second=SERVER.pid, **ticks.stop())
+    again, gaps = panel.tiles.count(), ticks.stop()
+    other = Server()  # that of another FreeCAD
+    other.ensure(Settings.load(), lambda: False, print)
+    shared = other.pid
+    other.stop()
+    report("killed", message=message, again=again, shared=shared, first=first, second=SERVER.pid, **gaps)
     close(panel)
     FreeCAD.closeDocument(document.Name)
 
