@@ -20,7 +20,6 @@ import sketchdnn  # noqa: E402
 from sketchdnn import Sketch  # noqa: E402
 from sketchdnn.constraints import constrain  # noqa: E402
 
-COLORS = 160
 GIVEN = (0, 1, 2, 6, 9)  # of the bracket: the lower right of its outline, a hole and the axis
 
 
@@ -51,7 +50,9 @@ def main(out: Path) -> None:
         out.mkdir(parents=True, exist_ok=True)
         for path in sorted(folder.glob("*.png")):
             with Image.open(path) as image:
-                image.convert("RGB").quantize(COLORS, dither=Image.Dither.NONE).save(out / path.name, optimize=True)
+                image.convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(
+                    out / path.name, optimize=True
+                )
 
 
 if __name__ == "__main__":

@@ -8,7 +8,8 @@ from typing import Any
 import FreeCAD
 import FreeCADGui as Gui
 
-_PLANES = ("App::Plane", "PartDesign::Plane")
+_PLANES = ("App::Plane", "PartDesign::Plane", "Part::DatumPlane")
+_BODY = "PartDesign::Body"
 
 
 @dataclass(frozen=True)
@@ -24,10 +25,10 @@ class Place:
         body = _active_body()
         for selected in Gui.Selection.getSelectionEx():
             if selected.Object.TypeId in _PLANES:
-                return cls(body, (selected.Object, ""))
+                return cls(_body_of(selected.Object) or body, (selected.Object, ""))
             for name, shape in zip(selected.SubElementNames, selected.SubObjects, strict=False):
                 if shape.ShapeType == "Face" and shape.findPlane() is not None:
-                    return cls(body, (selected.Object, name))
+                    return cls(_body_of(selected.Object) or body, (selected.Object, name))
         return cls(body, _xy_plane(body))
 
     def new_sketch(self, document: Any, label: str) -> Any:
@@ -51,6 +52,12 @@ def _active_body() -> Any:
     view = Gui.ActiveDocument.activeView() if Gui.ActiveDocument is not None else None
     body = view.getActiveObject("pdbody") if hasattr(view, "getActiveObject") else None
     return body if body is not None and body.Document is FreeCAD.ActiveDocument else None
+
+
+def _body_of(feature: Any) -> Any:
+    """The body that a feature belongs to: a sketch in another one could not be attached to it."""
+    group = feature.getParentGeoFeatureGroup()
+    return group if group is not None and group.TypeId == _BODY else None
 
 
 def _xy_plane(body: Any) -> Any:

@@ -34,11 +34,9 @@ def settle(seconds=0.5):
 
 
 def picture(name):
-    """The window as it is on the screen, without FreeCAD's shadow of the selection."""
-    settle()
-    window = Gui.getMainWindow()
-    screen = QtGui.QApplication.primaryScreen()
-    screen.grabWindow(0, 0, 0, window.width(), window.height()).save(str(Path(JOB["out"]) / f"{name}.png"))
+    """The screen, once the view is drawn."""
+    settle(2.0)
+    QtGui.QApplication.primaryScreen().grabWindow(0).save(str(Path(JOB["out"]) / f"{name}.png"))
     report(name)
 
 

@@ -141,6 +141,10 @@ def test_generate_puts_a_sketch_into_the_active_body(found):
     assert one["undo_names"] == ["Generate sketch"]
 
 
+def test_a_new_sketch_is_attached_to_the_selected_face(found):
+    assert found["generate"]["above"] == ["Pad", True, pytest.approx(5)]
+
+
 def test_import_makes_a_constrained_sketch(found):
     one = found["import"]
     assert one["accepted"] is True

@@ -297,6 +297,7 @@ def generate():
     Gui.Selection.clearSelection()
     from sketchdnn_addon.generate_panel import GeneratePanel
     from sketchdnn_addon.panel import Panel
+    from sketchdnn_addon.placing import Place
 
     Gui.runCommand("SketchDNN_Generate")
     panel = Panel.shown
@@ -323,6 +324,13 @@ def generate():
         "pad": [bool(pad.isValid()), pad.Shape.Volume],
         "undo_names": list(document.UndoNames),
     }
+    faces = pad.Shape.Faces
+    top = max(range(len(faces)), key=lambda i: faces[i].CenterOfMass.z)
+    Gui.Selection.clearSelection()
+    Gui.Selection.addSelection(pad, f"Face{top + 1}")
+    above = Place.from_selection().new_sketch(document, "Above")
+    document.recompute()
+    found["above"] = [above.Support[0][0].Name, above in body.Group, above.Placement.Base.z]
     report("generate", **found)
     FreeCAD.closeDocument(document.Name)
 
