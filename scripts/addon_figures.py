@@ -50,9 +50,7 @@ def main(out: Path) -> None:
         out.mkdir(parents=True, exist_ok=True)
         for path in sorted(folder.glob("*.png")):
             with Image.open(path) as image:
-                image.convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(
-                    out / path.name, optimize=True
-                )
+                image.convert("RGB").save(out / path.name, optimize=True)
 
 
 if __name__ == "__main__":

@@ -101,7 +101,7 @@ class CompletePanel(Panel):
         return tr("added: {0}").format(added) + "\n" + state
 
     def _notes(self) -> list[str]:
-        note = tr("Given geometry is black and stays as it is, additions are blue.")
+        note = tr("Given geometry stays as it is; additions are blue.")
         chosen = self.tiles.chosen
         shortfall = self.results[chosen[0]].get("shortfall") if chosen and chosen[0] < len(self.results) else None
         return [

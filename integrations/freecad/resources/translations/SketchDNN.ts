@@ -67,7 +67,7 @@
       <translation type="unfinished" />
     </message>
     <message>
-      <source>Given geometry is black and stays as it is, additions are blue.</source>
+      <source>Given geometry stays as it is; additions are blue.</source>
       <translation type="unfinished" />
     </message>
     <message>
