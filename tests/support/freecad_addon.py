@@ -31,7 +31,7 @@ def drive_window(
     *,
     script: str = "window_script.py",
     size: tuple[int, int] = (1400, 900),
-    timeout: float = 400,
+    timeout: float = 600,
 ) -> list[dict[str, Any]]:
     """What a script finds in FreeCAD's window: a line of a file each, so that a crash leaves those before it."""
     findings = folder / "findings.jsonl"

@@ -43,7 +43,7 @@ class PreferencesPage:
         self.toolbars = check(
             tr("Show the toolbar in Sketcher and Part Design too"),
             on=False,
-            tip=tr("Takes effect as FreeCAD starts again"),
+            tip=tr("Takes effect as these workbenches are opened next"),
         )
         layout.addRow(self.toolbars)
         test = QtWidgets.QPushButton(tr("Test"))

@@ -503,7 +503,7 @@
       <translation type="unfinished" />
     </message>
     <message>
-      <source>Takes effect as FreeCAD starts again</source>
+      <source>Takes effect as these workbenches are opened next</source>
       <translation type="unfinished" />
     </message>
     <message>
