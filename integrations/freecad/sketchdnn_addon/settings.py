@@ -61,7 +61,7 @@ class Settings:
 
     @staticmethod
     def set_toolbars(names: Sequence[str], *, on: bool) -> None:
-        """Show a toolbar with these commands in the Sketcher and in Part Design; FreeCAD reads this as they are opened."""
+        """Show a toolbar with these commands in Sketcher and Part Design; FreeCAD reads this as they are opened."""
         for workbench in _SKETCHING:
             group = FreeCAD.ParamGet(_TOOLBAR.format(workbench))
             group.SetString("Name", "SketchDNN")
