@@ -12,7 +12,7 @@ quadratically, so a strength s means the noise of step s²·T: at 0.3 a sketch i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from itertools import groupby
@@ -32,6 +32,7 @@ from sketchdnn.systems import System
 from .conditioning import choose_conditioning, drop_tiny, encode_sketches
 from .conditions import MAX_ATTEMPTS, ConditionChecker, Conditions, Shortfall, check_conditions, score_sketch
 from .engine import INDEX_BITS, Engine, SampleId, compile_denoiser, device_of, pads_batches
+from .execution import DEFAULT_EXECUTION, Execution
 from .repair import OnProgress, RepairReport, ignore, repair_sketches
 from .trajectory import TrajectoryFrame, TrajectoryRecorder
 
@@ -171,13 +172,19 @@ class GeneratedSketch:
     scale: float | None = None
 
 
-def stream(system: System, request: GenerateRequest, on_progress: OnProgress = ignore) -> Iterator[GeneratedSketch]:
+def stream(
+    system: System,
+    request: GenerateRequest,
+    on_progress: OnProgress = ignore,
+    execution: Execution = DEFAULT_EXECUTION,
+) -> Iterator[GeneratedSketch]:
     """Generate sketches one after the other, as their batches finish. Memory does not grow with the count.
 
     Args:
         system: The model.
         request: What to generate.
         on_progress: Called with the number of sketches' worth of work that is done.
+        execution: Where the work is done.
 
     Raises:
         SketchError: If the model cannot do it, before anything is sampled.
@@ -188,7 +195,7 @@ def stream(system: System, request: GenerateRequest, on_progress: OnProgress = i
         if device_of(system).type == "cpu":
             raise SketchError("compile is for a GPU: choose one with device, or leave it out")
         system = compile_denoiser(system)
-    engine = Engine(system, request.seed, options)
+    engine = Engine(system, request.seed, options, sample_part=execution.sample_part)
     size, units = request.resolve_size()
     postprocess = Postprocess(request.seed, size, units, repair=request.repair, workers=request.workers)
     postprocess = replace(postprocess, rounding=_rounding_of(request))
@@ -201,7 +208,7 @@ def stream(system: System, request: GenerateRequest, on_progress: OnProgress = i
         engine.options = replace(options, steps=steps, start=start)
         units = request.init_sketch.units or UNITS
         postprocess = replace(postprocess, size=2.0, units=units, placement=placement)
-    return _search_all(engine, request, postprocess, on_progress)
+    return _search_all(engine, request, partial(execution.call, postprocess), on_progress)
 
 
 def _rounding_of(request: GenerateRequest) -> RoundOptions | None:
@@ -345,7 +352,10 @@ class _Search:
 
 
 def _search_all(
-    engine: Engine, request: GenerateRequest, postprocess: Postprocess, on_progress: OnProgress
+    engine: Engine,
+    request: GenerateRequest,
+    postprocess: Callable[..., dict[int, GeneratedSketch]],
+    on_progress: OnProgress,
 ) -> Iterator[GeneratedSketch]:
     """Search for as many sketches at a time as a batch holds."""
     conditions = request.conditions
