@@ -14,7 +14,6 @@ from typer import Option
 from sketchdnn.errors import MissingError, SketchError, display_path
 
 from . import gallery_command
-from .console import stderr_console
 from .options import Device, path_option
 
 if TYPE_CHECKING:
@@ -71,8 +70,7 @@ def run(
 ) -> None:
     """Serve, and print the URL; `on_ready` is called with it too."""
     check_installed()
-    console = stderr_console()
-    console.print("loading the model …")
+    token = read_token(token_file)
 
     # Imported here: torch and FastAPI take seconds to load, and --help should not.
     from sketchdnn.server.limits import Limits
@@ -83,7 +81,6 @@ def run(
         typer.echo(f"{READY}{url}")
         on_ready(url)
 
-    token = read_token(token_file)
     options: ServerOptions = ServerOptions(
         host, port, model, device, token, tuple(allow_host or ()), Limits(**(limits or {}))
     )

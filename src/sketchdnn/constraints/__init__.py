@@ -1,5 +1,6 @@
 """Constraints of a sketch: infer them, solve for the nearest sketch that satisfies them, and count what stays free."""
 
+from .alternatives import ConstrainAlternative, alternatives
 from .constrain import ConstrainOptions, ConstrainResult, constrain
 from .drag import Drag, DragResult, drag
 from .edit import EditResult, solve_edited
@@ -14,6 +15,7 @@ __all__ = [
     "TOLERANCE",
     "Action",
     "ActionKind",
+    "ConstrainAlternative",
     "ConstrainOptions",
     "ConstrainResult",
     "Drag",
@@ -24,6 +26,7 @@ __all__ = [
     "RoundOptions",
     "RoundResult",
     "Solution",
+    "alternatives",
     "constrain",
     "drag",
     "infer",

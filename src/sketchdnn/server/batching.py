@@ -24,6 +24,8 @@ from sketchdnn.systems.row_denoiser import RowDenoiser
 Check = Callable[[], None]
 # How often a request that waits for the model looks whether it was canceled, in seconds.
 _CHECK_SECONDS = 0.05
+# Most time that a step should take, in seconds.
+_STEP_SECONDS = 5.0
 
 
 class _AbandonedError(Exception):
@@ -99,10 +101,11 @@ class ModelThread:
         return entry.rows.result()
 
     def close(self) -> None:
-        """Stop after the current step; requests that wait fail by their own checks."""
+        """Stop after the current step, and wait for that; requests that wait fail by their own checks."""
         with self._changed:
             self._closed = True
             self._changed.notify()
+        self._thread.join(_STEP_SECONDS)
 
     def _run(self) -> None:
         while True:

@@ -26,6 +26,8 @@ _QUICK_MODULES = ("sketchdnn.server.tasks",)
 _JOB_MODULES = ("sketchdnn.server.model_calls",)
 # How often running jobs are looked at while the server stops, in seconds.
 _LOOK_SECONDS = 0.05
+# Time for stopped jobs to tell their clients, in seconds.
+_END_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,8 @@ class Service:
         self.jobs = JobQueue(limits)
         self.calls = ModelCalls(info.system, self.model, self.results, limits)
         self.stopping = False
-        self._closed = threading.Lock()
+        self._stop_lock = threading.Lock()
+        self._stopped = False
 
     @property
     def pools(self) -> tuple[WorkerPool, ...]:
@@ -80,17 +83,19 @@ class Service:
         return self.interactive, self.heavy, self.results
 
     def stop(self) -> None:
-        """Refuse new jobs, let running ones finish for a few seconds, then end them. Called from a thread."""
-        if not self._closed.acquire(blocking=False):
-            return
+        """Refuse new jobs, let running ones finish for a few seconds, then end them. Returns when all is done."""
         self.stopping = True
-        self.jobs.refuse_new()
-        self._wait_for_jobs(self.limits.stop_seconds)
-        self.jobs.stop_running()
-        self._wait_for_jobs(0.5)
-        self.model.close()
-        for pool in self.pools:
-            pool.close()
+        with self._stop_lock:
+            if self._stopped:
+                return
+            self.jobs.refuse_new()
+            self._wait_for_jobs(self.limits.stop_seconds)
+            self.jobs.stop_running()
+            self._wait_for_jobs(_END_SECONDS)
+            self.model.close()
+            for pool in self.pools:
+                pool.close()
+            self._stopped = True
 
     def metric_lines(self) -> Iterable[str]:
         """All metrics."""

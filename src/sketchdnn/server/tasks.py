@@ -9,11 +9,18 @@ import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from sketchdnn.constraints import (
+    ConstrainOptions,
+    ConstrainResult,
+    Drag,
+    RoundOptions,
+    alternatives,
+    solve,
+    solve_edited,
+)
+from sketchdnn.constraints import constrain as constrain_sketch
+from sketchdnn.constraints import drag as drag_part
 from sketchdnn.constraints import repair as repair_sketch
-from sketchdnn.constraints import solve
-from sketchdnn.constraints.constrain import ConstrainOptions, ConstrainResult
-from sketchdnn.constraints.constrain import constrain as constrain_sketch
-from sketchdnn.constraints.rounding import RoundOptions
 from sketchdnn.design import score_design
 from sketchdnn.errors import SketchError
 from sketchdnn.formats import Losses, ReadOptions, find_writer, loads
@@ -83,6 +90,20 @@ def open_ends(parts: Profile) -> list[list[float]]:
     return [list(end) for chain in parts.chains for end in (chain.start, chain.end)]
 
 
+def drag(
+    record: Record, primitive: int, part: str, to: tuple[float, float], origin: tuple[float, float] | None
+) -> Record:
+    """The sketch after a step of dragging."""
+    result = drag_part(parse(record), Drag(primitive, part, to, origin))
+    return {"sketch": result.sketch.to_dict(), "dof": result.dof, "moved": result.moved, "message": result.message}
+
+
+def solve_after_edit(record: Record, changed: int | None) -> Record:
+    """The sketch after a constraint was edited or added."""
+    result = solve_edited(parse(record), changed)
+    return {"sketch": result.sketch.to_dict(), "dof": result.dof, "message": result.message}
+
+
 def constrain(record: Record, options: Mapping[str, Any], several: bool) -> Record:
     """The constrained sketch, or several alternatives."""
     sketch = parse(record)
@@ -90,8 +111,6 @@ def constrain(record: Record, options: Mapping[str, Any], several: bool) -> Reco
     chosen = ConstrainOptions(**values, rounding=rounding_of(options.get("round")))
     if not several:
         return {"result": _alternative("constrained", constrain_sketch(sketch, chosen))}
-    from sketchdnn.constraints import alternatives  # type: ignore[attr-defined]
-
     return {"alternatives": [_alternative(each.name, each.result) for each in alternatives(sketch, chosen)]}
 
 
@@ -201,22 +220,3 @@ def _zip(files: Iterable[tuple[str, bytes]]) -> bytes:
         for name, content in files:
             archive.writestr(zipfile.ZipInfo(name, _SAME_DATE), content, zipfile.ZIP_DEFLATED)
     return buffer.getvalue()
-
-
-def drag(
-    record: Record, primitive: int, part: str, to: tuple[float, float], origin: tuple[float, float] | None
-) -> Record:
-    """The sketch after a step of dragging."""
-    from sketchdnn.constraints import Drag
-    from sketchdnn.constraints import drag as drag_part
-
-    result = drag_part(parse(record), Drag(primitive, part, to, origin))
-    return {"sketch": result.sketch.to_dict(), "dof": result.dof, "moved": result.moved, "message": result.message}
-
-
-def solve_after_edit(record: Record, changed: int | None) -> Record:
-    """The sketch after a constraint was edited or added."""
-    from sketchdnn.constraints import solve_edited
-
-    result = solve_edited(parse(record), changed)
-    return {"sketch": result.sketch.to_dict(), "dof": result.dof, "message": result.message}

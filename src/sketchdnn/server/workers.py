@@ -35,6 +35,8 @@ from .responses import ApiError
 
 # A worker whose memory has grown by this much is replaced after the call.
 _RETIRE_BYTES = 200 * 2**20
+# Most seconds that a process takes to start on a busy machine.
+_START_SECONDS = 60.0
 # Calls that may wait for a worker, for each worker.
 _WAITING = 32
 _BUSY = "the server is busy with other requests of this kind; try again"
@@ -48,6 +50,13 @@ class WorkerError(Exception):
 class _Worker:
     process: BaseProcess
     connection: Connection
+    is_ready: bool = False
+
+    def wait_until_ready(self) -> None:
+        """Wait until its modules are imported, which is not part of a call."""
+        if not self.is_ready and self.connection.poll(_START_SECONDS):
+            self.connection.recv()
+            self.is_ready = True
 
     def kill(self) -> None:
         """End the process and those that it started."""
@@ -106,6 +115,7 @@ class WorkerPool:
         worker = self._take(limit)
         keep = False
         try:
+            worker.wait_until_ready()
             # Not `send`: it would move the memory of tensors into files that both processes share.
             worker.connection.send_bytes(pickle.dumps((function, arguments)))
             if not worker.connection.poll(limit):
@@ -179,6 +189,7 @@ def _work(connection: Connection, memory: int, preload: Sequence[str]) -> None:
         import_module(module)
     _limit_memory(memory)
     at_start = _resident()
+    connection.send_bytes(pickle.dumps("ready"))
     while True:
         try:
             function, arguments = connection.recv()
