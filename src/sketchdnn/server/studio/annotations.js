@@ -2,7 +2,7 @@
 // at this zoom is left out, and is in the list of constraints all the same.
 
 import { add, angleOf, direction, distance, halfway, headingAtHalf, meetingPoint, middleOf, pointOf, sweepOf } from "./geometry.js";
-import { anchor, isDimension, isOutside, lineOf, refPoint, valueText } from "./sketch.js";
+import { LENGTHS, anchor, isDimension, isOutside, lineOf, refPoint, valueText } from "./sketch.js";
 
 const GLYPH = 16;
 const OFFSET = 15;
@@ -36,11 +36,10 @@ export function annotate(sketch, view, { constraints, dimensions }) {
   const room = new Room();
   const drawn = { joints: [], glyphs: [], dimensions: [] };
   if (dimensions) {
-    sketch.constraints.forEach((constraint, number) => {
-      if (!isDimension(constraint)) return;
+    for (const { constraint, number } of shortestFirst(sketch)) {
       const place = dimensionPlace(sketch, constraint, view, room);
       if (place) drawn.dimensions.push({ number, text: valueText(constraint), ...place });
-    });
+    }
   }
   if (constraints) placeGlyphs(sketch, view, room, drawn);
   return drawn;
@@ -116,6 +115,13 @@ function sharedPoint(one, two, view) {
 }
 
 // Dimensions
+
+/** Dimensions in the order in which they find a place: the shorter, the nearer to the sketch. */
+function shortestFirst(sketch) {
+  const size = (constraint) => (LENGTHS.has(constraint.type) ? Math.abs(constraint.value) : 0);
+  const found = sketch.constraints.map((constraint, number) => ({ constraint, number })).filter((each) => isDimension(each.constraint));
+  return found.sort((a, b) => size(a.constraint) - size(b.constraint));
+}
 
 function dimensionPlace(sketch, constraint, view, room) {
   const width = valueText(constraint).length * TEXT_WIDTH + 10;

@@ -30,6 +30,7 @@ export class Canvas {
     new ResizeObserver(() => this.#resize()).observe(svg);
     store.on("sketch selection ghost settings hover", () => this.request());
     store.on("opened", () => this.fit());
+    store.on("accepted", () => this.#isOutOfView() && this.fit());
     this.#resize();
   }
 
@@ -68,6 +69,13 @@ export class Canvas {
     const share = box ? Math.max(box.width / width, box.height / height) : 0;
     this.scale = share > 0 ? 1 / share : Math.min(width, height) / 120;
     this.request();
+  }
+
+  #isOutOfView() {
+    const box = boundsOf(store.sketch.primitives);
+    if (!box) return false;
+    const corners = [box.low, box.high].map(this.toPixel);
+    return corners.some(([x, y]) => x < 0 || y < 0 || x > this.width || y > this.height);
   }
 
   zoom(factor, at = [this.width / 2, this.height / 2]) {
@@ -270,7 +278,7 @@ function glyph(type, [x, y], numbers, classes, sketch) {
     { class: classes, "data-numbers": numbers.join() },
     s("title", {}, title),
     s("rect", { x: x - 8, y: y - 8, width: 16, height: 16, rx: 3 }),
-    s("use", { href: `#c-${type}`, x: x - 7, y: y - 7, width: 14, height: 14 }),
+    s("use", { href: `#i-c-${type}`, x: x - 7, y: y - 7, width: 14, height: 14 }),
   );
 }
 

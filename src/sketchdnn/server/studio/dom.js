@@ -36,7 +36,7 @@ export async function loadIcons() {
 
 /** A picture of the icon file, hidden from screen readers: its button has a label. */
 export const icon = (name, size = 20) =>
-  s("svg", { class: "icon", width: size, height: size, "aria-hidden": "true" }, s("use", { href: `#${name}` }));
+  s("svg", { class: "icon", width: size, height: size, "aria-hidden": "true" }, s("use", { href: `#i-${name}` }));
 
 /** A button that shows an icon only; its label is also its tooltip. */
 export const iconButton = (name, label, onclick, attributes = {}) =>

@@ -24,7 +24,7 @@ function setUpTheme() {
   if (chosen) root.dataset.theme = chosen;
   const prefersDark = matchMedia("(prefers-color-scheme: dark)");
   const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : prefersDark.matches);
-  const show = () => byId("theme").querySelector("use").setAttribute("href", `icons.svg#${isDark() ? "sun" : "moon"}`);
+  const show = () => byId("theme").querySelector("use").setAttribute("href", `icons.svg#i-${isDark() ? "sun" : "moon"}`);
   byId("theme").addEventListener("click", () => {
     root.dataset.theme = isDark() ? "light" : "dark";
     localStorage.setItem(THEME, root.dataset.theme);

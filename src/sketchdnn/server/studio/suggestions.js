@@ -140,6 +140,7 @@ function take(sketch, words) {
   store.setGhost(null);
   store.selection.clear();
   store.commit(sketch);
+  store.emit("accepted");
   say(`Accepted. ${words} Undo brings the sketch back.`);
   byId("canvas").focus({ preventScroll: true });
 }

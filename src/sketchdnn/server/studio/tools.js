@@ -8,6 +8,7 @@ import { addPrimitives, snapPoints } from "./sketch.js";
 import { store } from "./store.js";
 
 const CLICK_PIXELS = 4;
+const DOUBLE_CLICK = 450;
 const SNAP_PIXELS = 10;
 const GRID_PIXELS = 6;
 const GUIDE = (3.5 * Math.PI) / 180;
@@ -18,6 +19,7 @@ export class Tools {
   /** What the pressed pointer does: {kind, …}; null while none is pressed. */
   #action = null;
   #fingers = new Map();
+  #lastMark = { number: null, time: 0 };
   isPanning = false;
   construction = false;
 
@@ -30,7 +32,6 @@ export class Tools {
     svg.addEventListener("pointerup", (event) => this.#up(event));
     svg.addEventListener("pointercancel", () => this.cancel());
     svg.addEventListener("pointerleave", () => this.#leave());
-    svg.addEventListener("dblclick", (event) => this.#doubleClick(event));
     svg.addEventListener("wheel", (event) => this.#wheel(event), { passive: false });
     svg.addEventListener("contextmenu", (event) => event.preventDefault());
     svg.addEventListener("focusin", (event) => this.#focus(event));
@@ -89,7 +90,7 @@ export class Tools {
     // A joint is drawn over the ends that it joins: pressing it drags them.
     const reach = event.pointerType === "touch" ? 18 : 8;
     if (mark && !mark.classList.contains("joint")) {
-      return { kind: "mark", numbers: mark.dataset.numbers.split(",").map(Number), add };
+      return { kind: "mark", numbers: mark.dataset.numbers.split(",").map(Number), add, isDimension: mark.classList.contains("dimension") };
     }
     const key = store.ghost ? null : this.canvas.pick(pixel, reach);
     if (key) return { kind: "drag", key, from: pixel, add, drag: null };
@@ -151,11 +152,20 @@ export class Tools {
     this.#action = null;
     if (!action) return;
     if (action.kind === "draw" && distance(action.from, pixel) > 3 * CLICK_PIXELS) this.#click(pixel);
-    if (action.kind === "mark") store.choose([], { add: action.add, marks: action.numbers });
+    if (action.kind === "mark") this.#clickMark(action, event.timeStamp);
     if (action.kind === "drag" && !action.drag) store.choose([action.key], { add: action.add });
     if (action.kind === "drag" && action.drag) await action.drag.end();
     if (action.kind === "pan" && action.isClick && !action.add) store.clearSelection();
     if (action.kind === "box") this.#endBox(action, pixel);
+  }
+
+  /** Select a glyph or a dimension; a dimension that is clicked twice is edited. */
+  #clickMark({ numbers, add, isDimension }, time) {
+    const [number] = numbers;
+    const isSecond = isDimension && this.#lastMark.number === number && time - this.#lastMark.time < DOUBLE_CLICK;
+    this.#lastMark = { number, time };
+    if (isSecond) this.editDimension(number);
+    else store.choose([], { add, marks: numbers });
   }
 
   #endBox(action, pixel) {
@@ -196,11 +206,6 @@ export class Tools {
     this.onHint(this.#draft.hint);
     this.canvas.draft = null;
     this.canvas.request();
-  }
-
-  #doubleClick(event) {
-    const dimension = event.target.closest?.(".dimension");
-    if (dimension) this.editDimension(Number(dimension.dataset.number));
   }
 
   #focus(event) {

@@ -109,5 +109,5 @@ function pause() {
 function setPlaying(isPlaying) {
   const control = byId("trajectory-play");
   control.setAttribute("aria-label", isPlaying ? "Pause" : "Play");
-  control.querySelector("use").setAttribute("href", `icons.svg#${isPlaying ? "pause" : "play"}`);
+  control.querySelector("use").setAttribute("href", `icons.svg#i-${isPlaying ? "pause" : "play"}`);
 }
