@@ -33,7 +33,12 @@ def test_joined_ends_follow_a_dragged_end(studio: Studio) -> None:
     old = lines(before)[0].end
     assert bottom.end[0] > old[0] + 1
     assert bottom.end[1] < old[1] - 1
-    for one, other in ((bottom.end, right.start), (right.end, top.start), (top.end, left.start), (left.end, bottom.start)):
+    for one, other in (
+        (bottom.end, right.start),
+        (right.end, top.start),
+        (top.end, left.start),
+        (left.end, bottom.start),
+    ):
         assert math.dist(one, other) < 1e-6
     assert abs(bottom.start[1] - bottom.end[1]) < 1e-6
     assert abs(right.start[0] - right.end[0]) < 1e-6

@@ -24,5 +24,5 @@ def plate(*, dimensions: bool = True) -> Sketch:
 def open_outline() -> Sketch:
     """The sides of a rectangle, of which two corners are 0.3 mm apart."""
     return Sketch(
-        (Line((0, 0), (60, 0)), Line((60, 0.3), (60, 40)), Line((60, 40), (0, 40)), Line((0.3, 40), (0, 0))), units="mm"
+        (Line((0, 0), (60, 0)), Line((60, 0.3), (60, 40)), Line((60, 40), (0, 40)), Line((0, 39.7), (0, 0))), units="mm"
     )

@@ -17,7 +17,7 @@ export function viewOf(box, side = SIDE, margin = 0.09) {
 /**
  * The picture of a sketch.
  * With `numGiven` the primitives after that number look added; `marks` are positions to mark as open;
- * `box` is the box to show, so that several pictures have the same scale.
+ * `box` is the box to show, so that several pictures have the same scale. Without a label it is hidden from screen readers.
  */
 export function picture(sketch, { numGiven = Infinity, marks = [], box = null, label = describe(sketch) } = {}) {
   const view = viewOf(box ?? boundsOf(sketch.primitives));
@@ -31,7 +31,8 @@ export function picture(sketch, { numGiven = Infinity, marks = [], box = null, l
     const [cx, cy] = view.toPixel(at);
     return s("circle", { class: "open-end", cx, cy, r: 5 });
   });
-  return s("svg", { class: "picture", viewBox: `0 0 ${SIDE} ${SIDE}`, role: "img", "aria-label": label }, curves, rings);
+  const naming = label ? { role: "img", "aria-label": label } : { "aria-hidden": "true" };
+  return s("svg", { class: "picture", viewBox: `0 0 ${SIDE} ${SIDE}`, ...naming }, curves, rings);
 }
 
 /** The box around several sketches. */
