@@ -1,5 +1,5 @@
 """`python -m benchmarks samplers`, `noise-levels`, `conditions`, `primitive-counts`, `completion`, `design-score`,
-`failures`, `constraints`, `constraint-speed`, `repair`, `rounding` and `solids`: how good results are.
+`failures`, `constraints`, `constraint-speed`, `drag`, `repair`, `rounding` and `solids`: how good results are.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ def register(app: typer.Typer) -> None:
         failures: "failures --device cuda --out docs/results/failures.md",
         constraints: "constraints --data sg_subset.npy --out docs/results/constraints.md",
         constraint_speed: "constraint-speed --files parts/ --out docs/results/constraint_speed.md",
+        drag: "drag --data sg_subset.npy --out docs/results/drag.md",
         repair: "repair --out docs/results/repair.md",
         rounding: "rounding --data prepared --out docs/results/rounding.md",
         solids: "solids --data prepared --out docs/results/solids.md",
@@ -294,6 +295,27 @@ def constraint_speed(
     check_output_file(out)
     with stages() as on_stage:
         result = measure_constraint_speed(files, on_stage=on_stage)
+    show(result, out, command_line(context))
+
+
+def drag(
+    context: typer.Context,
+    data: SketchGraphsFile,
+    count: Annotated[int, typer.Option(min=1, help="Sketches of 16 primitives to drag.")] = 60,
+    alternatives: Annotated[int, typer.Option(min=0, help="Sketches to constrain in several ways.")] = 200,
+    freecad: Annotated[bool, typer.Option(help="Let FreeCAD solve the alternatives.")] = True,
+    seed: Seed = 0,
+    out: Page = None,
+) -> None:
+    """Drag parts of real sketches: time, constraints that hold, places reached; and alternatives of constraints."""
+    from benchmarks.drag import measure_drags
+    from benchmarks.results import check_output_file
+
+    check_output_file(out)
+    with stages() as on_stage:
+        result = measure_drags(
+            data, count=count, alternative_count=alternatives, freecad=freecad, seed=seed, on_stage=on_stage
+        )
     show(result, out, command_line(context))
 
 

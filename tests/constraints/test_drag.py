@@ -121,7 +121,7 @@ def test_dragging_there_and_back_returns() -> None:
 def test_a_rectangle_keeps_a_width_and_its_orientation(x: float) -> None:
     result = drag(RECTANGLE, Drag(1, "end", (x, 25.0)))
     width = result.sketch.primitives[0].end[0] - result.sketch.primitives[0].start[0]
-    assert width == pytest.approx(max(x, 0.08), abs=1e-3)
+    assert width == pytest.approx(max(x, 0.04), abs=1e-3)
     assert result.message == (None if x > 0 else "something would collapse beyond this")
 
 

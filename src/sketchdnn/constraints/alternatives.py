@@ -75,7 +75,8 @@ def alternatives(sketch: Sketch, options: ConstrainOptions | None = None) -> lis
     seen: set[object] = set()
     for name, result in _results(sketch, every, options):
         key = _key(result.sketch)
-        if key not in seen:
+        adds = len(result.sketch.constraints) > result.num_own or result.sketch.primitives != sketch.primitives
+        if adds and key not in seen:
             seen.add(key)
             results.append(_alternative(name, result))
     return results or [_alternative("Nothing", every)]
@@ -99,8 +100,8 @@ def _results(
     relations = _only(every, frozenset(_T) - _COPYING)
     yield "Geometric relations", with_freedom(relations)
     yield "Equal and symmetric", every
-    yield "Lengths without equalities", _dimensioned(relations)
     yield "Lengths", _dimensioned(every)
+    yield "Lengths without equalities", _dimensioned(relations)
     yield "Ordinate dimensions", _dimensioned(_with_ordinates(every))
     rounding = options.rounding or RoundOptions(origin=Origin.KEEP)
     rounded = round_dimensions(every.sketch, rounding)

@@ -38,6 +38,8 @@ _OPPOSITE = math.radians(150)
 # Equations with a smaller share in a conflict are not named.
 _INVOLVED = 1e-3
 _MAX_NAMED = 3
+# How much more a change of a size counts than a move, where something turns.
+_SIZES_COUNT = 30.0
 # A direction in which the equations change by a smaller share counts for nothing.
 _REDUNDANT = 1e-6
 # The largest move that is only rounding.
@@ -173,13 +175,23 @@ class _Edit:
         The step is made along the derivatives halfway there, so that what turns keeps its size.
         """
         system = self._system(share)
-        there, _, _ = least_squares(system, self.z, tolerance=HOLDS / 100)
-        halfway = system.evaluate((self.z + there) / 2)[1]
-        step, *_ = np.linalg.lstsq(halfway, system.evaluate(self.z)[0], rcond=_REDUNDANT)
+        missed = system.evaluate(self.z)[0]
+        halfway = self.z - self._step(system, self.z, missed) / 2
+        step = self._step(system, halfway, missed)
         z, left, _ = least_squares(system, self.z - step, tolerance=HOLDS / 100)
         if float(np.abs(left).max(initial=0.0)) > HOLDS / 10 or not keeps_sizes(self.sizes, self.z, z):
             return None
         return z if self._is_near(z) else None
+
+    def _step(self, system: System, z: Floats, missed: Floats) -> Floats:
+        """The shortest step that changes equations by given amounts. If something turns, sizes count more."""
+        rows = system.evaluate(z)[1]
+        if not any(change.turns for change in self.changes):
+            return np.asarray(np.linalg.lstsq(rows, missed, rcond=_REDUNDANT)[0])
+        sizes = self.sizes.evaluate(z)[1]
+        half = np.linalg.cholesky(np.eye(len(z)) + _SIZES_COUNT * sizes.T @ sizes)
+        scaled, *_ = np.linalg.lstsq(np.linalg.solve(half, rows.T).T, missed, rcond=_REDUNDANT)
+        return np.asarray(np.linalg.solve(half.T, scaled))
 
     def _is_near(self, z: Floats) -> bool:
         """Whether no primitive turned or grew much since the last step."""

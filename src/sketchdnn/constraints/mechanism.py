@@ -16,10 +16,13 @@ from .pull import Pull, keeps_sizes, pull
 from .solve import HOLDS, least_squares
 from .variables import Constraints, Floats, Ints, VariableMap, Variables, variables_of
 
-# Sizes stay above this share of the sketch's size, or above half of what they are.
-SMALLEST = 2e-3
+# A size (a length, a radius) below this share of the sketch's size does not become smaller.
+SMALLEST = 1e-3
 # An equation that follows from those before it to within this share of itself is redundant.
 _REDUNDANT = 1e-6
+_ROUNDING = 1e-9
+# Residuals up to this stay, so that they are below `HOLDS` even if the sketch becomes smaller.
+_EXACT = HOLDS / 50
 
 
 class Moved(NamedTuple):
@@ -64,11 +67,11 @@ class Mechanism:
         result = pull(system, sizes, start, Pull(goal.rows[:, columns], goal.goals))
         z = np.zeros(len(inside))
         z[columns] = result.z
-        if float(np.abs(self.system.evaluate(z)[0]).max(initial=0.0)) > HOLDS:
+        if float(np.abs(self.system.evaluate(z)[0]).max(initial=0.0)) > _EXACT:
             # Equations that follow from the others only where the sketch was drawn, such as two that touch there.
             every = _restrict(self.system.take(_touching(self.system, inside)), columns)
-            z[columns], left, _ = least_squares(every, result.z, tolerance=HOLDS / 10)
-            if float(np.abs(left).max()) > HOLDS or not keeps_sizes(sizes, result.z, z[columns]):
+            z[columns], left, _ = least_squares(every, result.z, tolerance=_EXACT)
+            if float(np.abs(left).max()) > HOLDS / 2 or not keeps_sizes(sizes, result.z, z[columns]):
                 return None
         try:
             primitives = self.variables.rebuild(self._parameters(z, inside), far=True)
@@ -91,7 +94,7 @@ class Mechanism:
 
 
 def size_limits(variables: Variables, variable_map: VariableMap, smallest: float) -> System:
-    """Lengths of lines, chords of arcs and radii, less their limits: `smallest`, or half of what they are."""
+    """Lengths of lines, chords of arcs and radii, less their limits: `smallest`, or what they are if that is less."""
     lengths = [Equation(Form.LENGTHS, between(k, k + 1)) for k in (variables.starts // 2).tolist()]
     radii = [Equation(Form.LENGTHS, linear=((k, 1.0),)) for k in variables.radius.values()]
     system = build([*lengths, *radii], variable_map)
@@ -99,7 +102,7 @@ def size_limits(variables: Variables, variable_map: VariableMap, smallest: float
     for values in (system.base, system.steps):
         values[0, len(lengths) :] = values[4, len(lengths) :]
     system.steps[4] = 0.0
-    system.base[4] = -np.minimum(smallest, np.hypot(system.base[0], system.base[1]) / 2)
+    system.base[4] = -np.minimum(smallest, (1 - _ROUNDING) * np.hypot(system.base[0], system.base[1]))
     return system
 
 
