@@ -76,7 +76,7 @@ def test_dimension_is_edited_in_place_with_a_decimal_comma(studio: Studio) -> No
     page = studio.page
     studio.open_sketch(plate())
     before = studio.sketch()
-    page.locator(".dimension", has_text="60").dblclick()
+    page.locator(".dimension text", has_text="60").dblclick()
     expect(page.locator("#dimension")).to_be_focused()
     page.locator("#dimension").fill("42,5")
     page.keyboard.press("Enter")

@@ -85,7 +85,7 @@ def test_cancel_ends_the_job(studio: Studio) -> None:
 def test_variations_of_a_card(studio: Studio) -> None:
     studio.generate(count=2, seed=5, steps=STEPS)
     studio.page.click(".card[data-index='1'] [aria-label^='More like']")
-    expect(studio.page.locator("#cards-title")).to_contain_text("Variations of Seed 5, sketch 1")
+    expect(studio.page.locator("#cards-title")).to_contain_text("Variations of sketch 1 of seed 5")
     studio.wait_for_cards()
     assert len(studio.cards()) == 2
 

@@ -9,7 +9,8 @@ import { describe, describeConstraint } from "./sketch.js";
 import { store } from "./store.js";
 
 const LAYERS = ["grid", "curves", "markers", "points", "annotations", "draft"];
-const MARGIN = 64;
+// Dimensions are drawn outside of the sketch.
+const MARGIN = 88;
 const GRID_PIXELS = 22;
 // With more primitives, ends are marked only where they are selected, and constraints in the list only.
 const MANY = 400;
@@ -22,7 +23,8 @@ export class Canvas {
   /** What the drawing tools show: {primitives, snap, box}. */
   draft = null;
   #requested = false;
-  #isFitted = false;
+  /** Whether a person moved the view since the whole sketch was shown. */
+  #isMoved = false;
 
   constructor(svg) {
     this.svg = svg;
@@ -39,7 +41,7 @@ export class Canvas {
     if (!width || !height) return;
     [this.width, this.height] = [width, height];
     this.svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
-    if (this.#isFitted) this.request();
+    if (this.#isMoved) this.request();
     else this.fit();
   }
 
@@ -62,8 +64,8 @@ export class Canvas {
   /** Show the whole sketch. */
   fit() {
     const box = boundsOf(this.shown().primitives);
-    this.#isFitted = this.svg.clientWidth > 0;
-    const margin = Math.min(MARGIN, 0.18 * Math.min(this.width, this.height));
+    this.#isMoved = false;
+    const margin = Math.min(MARGIN, 0.2 * Math.min(this.width, this.height));
     const [width, height] = [this.width - 2 * margin, this.height - 2 * margin];
     this.center = box ? box.center : [0, 0];
     const share = box ? Math.max(box.width / width, box.height / height) : 0;
@@ -89,6 +91,7 @@ export class Canvas {
 
   /** Move the view, in the units of the sketch. */
   pan(dx, dy) {
+    this.#isMoved = true;
     this.center = [this.center[0] + dx, this.center[1] + dy];
     this.request();
   }

@@ -6,6 +6,8 @@ import { describeConstraint } from "./sketch.js";
 import { setDimension } from "./solving.js";
 import { store } from "./store.js";
 
+// Significant digits of the value that is edited.
+const DIGITS = 8;
 const field = byId("dimension");
 let editing = null;
 
@@ -41,7 +43,7 @@ export function editDimension(number) {
   field.style.left = `${Math.min(Math.max(x, 60), frame.width - 60)}px`;
   field.style.top = `${Math.min(Math.max(y, 20), frame.height - 20)}px`;
   const isAngle = constraint.type === "angle";
-  field.value = formatNumber(isAngle ? (constraint.value * 180) / Math.PI : Math.abs(constraint.value), 10);
+  field.value = formatNumber(isAngle ? (constraint.value * 180) / Math.PI : Math.abs(constraint.value), DIGITS);
   field.setAttribute("aria-label", `${describeConstraint(store.sketch, constraint)}. New value${isAngle ? " in degrees" : ""}`);
   field.hidden = false;
   field.focus();
@@ -69,7 +71,7 @@ async function finish() {
   }
   close();
   // A file may count a distance to the other side: the sign stays. What was only looked at stays to the last digit.
-  const shown = formatNumber(constraint.type === "angle" ? (constraint.value * 180) / Math.PI : Math.abs(constraint.value), 10);
+  const shown = formatNumber(constraint.type === "angle" ? (constraint.value * 180) / Math.PI : Math.abs(constraint.value), DIGITS);
   if (field.value.trim() === shown) return;
   await setDimension(number, constraint.value < 0 && constraint.type !== "angle" ? -value : value);
 }

@@ -12,9 +12,10 @@ import { playTrajectory } from "./trajectory.js";
 const form = byId("conditions");
 const grid = byId("cards");
 
-/** What is in the grid: {title, results: [{index, sketch, …}], request} */
-let shown = { title: "", results: [], request: null };
+/** What is in the grid: {title, nameOf(index), results: [{index, sketch, …}], request} */
+let shown = { title: "", nameOf: String, results: [], request: null };
 let running = null;
+const PHONE = "(max-width: 760px)";
 
 export const results = () => shown.results;
 
@@ -43,21 +44,22 @@ export async function generate() {
   const request = conditionsOf(form);
   writeLink(request);
   store.setView("generate");
-  await run("/generate", request, `Seed ${request.seed}`);
+  await run("/generate", request, `Seed ${request.seed}`, (index) => `Sketch ${index} of seed ${request.seed}`);
 }
 
 /** Variations of a sketch: "more like this". */
-export async function vary(sketch, title) {
+async function vary(sketch, name) {
   store.setView("generate");
   const { count, steps } = conditionsOf(form);
   const seed = Math.floor(Math.random() * 2 ** 31);
-  await run("/variations", { init_sketch: sketch, count: Math.min(count, 8), seed, strength: 0.3, ...(steps ? { steps } : {}) }, `Variations of ${title}`);
+  const request = { init_sketch: sketch, count: Math.min(count, 8), seed, strength: 0.3, ...(steps ? { steps } : {}) };
+  await run("/variations", request, `Variations of ${lower(name)}`, (index) => `Variation ${index} of ${lower(name)}`);
 }
 
 /** Put sketches of a file into the grid. */
 export function showFile(name, sketches) {
   cancel();
-  shown = { title: name, results: [], request: null };
+  shown = { title: name, nameOf: (index) => `Sketch ${index + 1} of ${name}`, results: [], request: null };
   grid.replaceChildren();
   sketches.forEach((sketch, index) => addCard({ index, sketch: normalized(sketch) }));
   showState();
@@ -68,13 +70,14 @@ export function cancel() {
   running?.abort();
 }
 
-async function run(path, request, title) {
+async function run(path, request, title, nameOf) {
   cancel();
   const own = new AbortController();
   running = own;
-  shown = { title, results: [], request };
+  shown = { title, nameOf, results: [], request };
   grid.replaceChildren(...Array.from({ length: request.count }, () => h("li", { class: "card waiting", "aria-hidden": "true" })));
   showState(0);
+  if (matchMedia(PHONE).matches) byId("results").scrollIntoView();
   const on = {
     job: ({ position }) => position > 0 && showState(0, `Waiting: ${plural(position, "request")} ahead`),
     progress: ({ done }) => own === running && showState(done),
@@ -103,14 +106,14 @@ function showState(done, words) {
   grid.setAttribute("aria-busy", String(isBusy));
 }
 
-const titleOf = (result) => (shown.request?.seed === undefined ? `${shown.title} ${result.index + 1}` : `${shown.title}, sketch ${result.index}`);
+const lower = (name) => name.charAt(0).toLowerCase() + name.slice(1);
 
 const exportable = () => shown.results.map((result) => ({ sketch: result.sketch, name: `sketch_${String(result.index).padStart(4, "0")}` }));
 
 function addCard(result) {
   shown.results.push(result);
-  const { title, request } = shown;
-  const name = titleOf(result);
+  const { request } = shown;
+  const name = shown.nameOf(result.index);
   const notes = [result.shortfall, result.repair?.warning].filter(Boolean);
   const isGenerated = request && !request.init_sketch;
   const card = h(
@@ -118,7 +121,7 @@ function addCard(result) {
     { class: "card", "data-index": result.index },
     h(
       "button",
-      { type: "button", class: "card-open", "aria-label": `Open ${name}: ${describe(result.sketch)}`, onclick: () => openSketch(result.sketch, name) },
+      { type: "button", class: "card-open", "aria-label": `Open ${lower(name)}: ${describe(result.sketch)}`, onclick: () => openSketch(result.sketch, name) },
       picture(result.sketch, { label: "" }),
     ),
     h(
@@ -127,8 +130,8 @@ function addCard(result) {
       h("span", { class: "card-name" }, `${result.index}`),
       h("span", { class: "card-text", title: describe(result.sketch) }, describe(result.sketch)),
       notes.length ? h("span", { class: "card-note", title: notes.join("\n"), role: "img", "aria-label": notes.join(" ") }, icon("warning", 16)) : null,
-      isGenerated ? iconButton("film", `Show how ${name} was made`, () => playTrajectory({ ...request, index: result.index }, name), { class: "icon-button small" }) : null,
-      iconButton("variations", `More like ${name}`, () => vary(result.sketch, title ? name : "this sketch"), { class: "icon-button small" }),
+      isGenerated ? iconButton("film", `Show how ${lower(name)} was made`, () => playTrajectory({ ...request, index: result.index }, lower(name)), { class: "icon-button small" }) : null,
+      iconButton("variations", `More like ${lower(name)}`, () => vary(result.sketch, name), { class: "icon-button small" }),
     ),
   );
   const waiting = grid.querySelector(".waiting");

@@ -42,6 +42,8 @@ class Store extends EventTarget {
 
   /** Open another sketch. What was open before can be had back with undo. */
   open(sketch, name) {
+    this.selection.clear();
+    this.marked.clear();
     this.commit(normalized(sketch), name);
     this.emit("opened");
   }
