@@ -1,4 +1,4 @@
-"""The studio in a real browser: starts `sketchdnn serve` and drives its page, for tests and for the pictures of the docs."""
+"""The studio in a real browser: starts `sketchdnn serve` and drives its page, for tests and pictures of the docs."""
 
 from __future__ import annotations
 
@@ -24,10 +24,9 @@ def serving(*options: str, **environment: str) -> Iterator[str]:
     """A server on a free port; its URL."""
     command = [sys.executable, "-m", "sketchdnn", "serve", "--port", "0", *options]
     variables = {**os.environ, "OMP_NUM_THREADS": "2", **environment}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=variables) as process:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=variables) as process:  # noqa: S603
         try:
-            assert process.stdout is not None
-            for line in process.stdout:
+            for line in process.stdout or ():
                 if line.startswith(READY):
                     yield line.removeprefix(READY).strip()
                     return
@@ -131,14 +130,16 @@ class Studio:
 
     def pixel(self, key: str) -> Vec:
         """Where a point such as "0:start" is on the screen."""
-        box = self.page.locator(f"#canvas .dot[data-key='{key}']").bounding_box()
-        assert box is not None
-        return (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        return self._place(f"#canvas .dot[data-key='{key}']", 0.5, 0.5)
 
     def stage(self, x: float, y: float) -> Vec:
         """A position of the drawing area, as shares of its width and its height, on the screen."""
-        box = self.page.locator("#canvas").bounding_box()
-        assert box is not None
+        return self._place("#canvas", x, y)
+
+    def _place(self, selector: str, x: float, y: float) -> Vec:
+        box = self.page.locator(selector).bounding_box()
+        if box is None:
+            raise RuntimeError(f"{selector} is not shown")
         return (box["x"] + x * box["width"], box["y"] + y * box["height"])
 
     def drag(self, start: Vec, end: Vec, steps: int = 8) -> None:
@@ -148,6 +149,12 @@ class Studio:
         mouse.down()
         mouse.move(*end, steps=steps)
         mouse.up()
+
+    def wait_for_drag(self) -> None:
+        """Wait until a drag has ended, with its last answer, and the sketch is inspected."""
+        self.page.wait_for_selector("#canvas:not([data-dragging])")
+        self.wait_for_inspection()
+        self.settle()
 
     def message(self) -> str:
         """The message that is shown."""

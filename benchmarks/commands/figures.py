@@ -199,6 +199,16 @@ def studio(out: Out) -> None:
         _print_paths([path])
 
 
+@app.command(epilog="Example: python -m benchmarks figures tutorial --out docs/tutorials/outline_to_part")
+def tutorial(out: Out) -> None:
+    """The pictures of the tutorial from an outline to a part; needs Chromium, FreeCAD and Xvfb."""
+    from benchmarks.figures.tutorial import write_tutorial
+
+    paths, part = write_tutorial(out)
+    _print_paths(paths)
+    _console().print(f"{len(part.sketch)} primitives; FreeCAD: solve {part.solve}, {part.volume:.0f} mm³")
+
+
 def _generated_source(samples: Path | None, model: str, count: int, seed: int, steps: int, repair: bool) -> Source:
     """Generated sketches, from a file or of a model, with a description of their origin."""
     from benchmarks.figures import Source, sample_source

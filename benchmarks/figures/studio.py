@@ -34,7 +34,7 @@ def write_studio(out: Path, program: str = "/usr/bin/chromium") -> Iterator[Path
         for prefix, visit, size, scheme in views:
             studio = _open(browser, url, size, scheme)
             for name in visit(studio):
-                yield _write(studio, out / f"{prefix}{name}.png")
+                yield write_picture(studio, out / f"{prefix}{name}.png")
             studio.page.context.close()
 
 
@@ -46,7 +46,7 @@ def _open(browser: Browser, url: str, size: tuple[int, int], scheme: Scheme) -> 
     return Studio(context.new_page(), url).open()
 
 
-def _write(studio: Studio, path: Path) -> Path:
+def write_picture(studio: Studio, path: Path) -> Path:
     """Write what the page shows, with few colors and without the message of the last step."""
     studio.settle()
     with Image.open(BytesIO(studio.page.screenshot())) as image:
@@ -75,6 +75,7 @@ def _main_views(studio: Studio) -> Iterator[str]:
     else:
         page.click("#tab-inspect")
         page.locator("#primitive-list [data-focus=p2]").click()
+        page.evaluate("document.getElementById('panel-inspect').scrollTop = 0")
     yield "sketch"
     studio.open_sketch(OUTLINE, "Open outline")
     _complete(studio)

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Iterator
 
 import pytest
-from benchmarks.studio_driver import Studio, browsing, serving
 from playwright.sync_api import Browser
+
+from benchmarks.studio_driver import Studio, browsing, serving
 
 
 @pytest.fixture(scope="session")

@@ -3,10 +3,10 @@
 import math
 
 import pytest
-from benchmarks.studio_driver import Studio
 from playwright.sync_api import expect
 from support.plates import plate
 
+from benchmarks.studio_driver import Studio
 from sketchdnn.geometry import Arc, Circle, ConstraintType, Line, Point, Sketch
 
 pytestmark = pytest.mark.browser
@@ -16,19 +16,12 @@ def lines(sketch: Sketch) -> list[Line]:
     return [p for p in sketch if isinstance(p, Line)]
 
 
-def wait_for_drag(studio: Studio) -> None:
-    """The drag is one step of the history when its last answer is there."""
-    expect(studio.page.locator("#undo")).to_be_enabled()
-    studio.page.wait_for_load_state("networkidle")
-    studio.wait_for_inspection()
-
-
 def test_joined_ends_follow_a_dragged_end(studio: Studio) -> None:
     studio.open_sketch(plate(dimensions=False))
     before = studio.sketch()
     corner = studio.pixel("0:end")
     studio.drag(corner, (corner[0] + 90, corner[1] + 60))
-    wait_for_drag(studio)
+    studio.wait_for_drag()
     bottom, right, top, left = lines(studio.sketch())
     old = lines(before)[0].end
     assert bottom.end[0] > old[0] + 1
@@ -54,7 +47,7 @@ def test_dimensions_hold_while_a_side_is_dragged(studio: Studio) -> None:
     start = studio.pixel("0:start")
     middle = (start[0] + 40, start[1])
     studio.drag(middle, (middle[0] + 30, middle[1] + 50))
-    wait_for_drag(studio)
+    studio.wait_for_drag()
     bottom, right, *_ = lines(studio.sketch())
     assert math.isclose(bottom.length, 60, rel_tol=1e-6)
     assert math.isclose(right.length, 40, rel_tol=1e-6)
@@ -66,7 +59,7 @@ def test_radius_is_dragged_by_the_rim(studio: Studio) -> None:
     x, y = studio.pixel("4:center")
     scale = (studio.pixel("0:end")[0] - studio.pixel("0:start")[0]) / 60
     studio.drag((x + 8 * scale, y), (x + 12 * scale, y))
-    wait_for_drag(studio)
+    studio.wait_for_drag()
     circle = studio.sketch().primitives[4]
     assert isinstance(circle, Circle)
     assert abs(circle.radius - 12) < 0.3
@@ -177,7 +170,7 @@ def test_constraints_are_added_listed_and_removed(studio: Studio) -> None:
     expect(page.locator("[data-type=parallel]")).to_be_disabled()
     page.click("[data-type=horizontal]")
     expect(page.locator("#status-dof")).to_have_text("10 degrees of freedom")
-    first, second, _ = studio.sketch().primitives
+    first, *_ = studio.sketch().primitives
     assert isinstance(first, Line)
     assert abs(first.start[1] - first.end[1]) < 1e-9
     page.click("[data-focus=p0]")

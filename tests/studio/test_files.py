@@ -8,12 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from benchmarks.studio_driver import Studio
 from playwright.sync_api import expect
 from support.freecad_window import look, run_freecad
 from support.plates import plate
 
 import sketchdnn
+from benchmarks.studio_driver import Studio
 from sketchdnn.geometry import Sketch, profile
 
 pytestmark = pytest.mark.browser

@@ -6,9 +6,9 @@ import urllib.request
 from collections.abc import Callable
 
 import pytest
-from benchmarks.studio_driver import Studio
 from playwright.sync_api import expect
 
+from benchmarks.studio_driver import Studio
 from sketchdnn import SketchDNN
 from sketchdnn.geometry import Sketch
 

@@ -4,9 +4,10 @@ from collections.abc import Callable
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from benchmarks.studio_driver import Studio
 from playwright.sync_api import expect
 from support.plates import open_outline, plate
+
+from benchmarks.studio_driver import Studio
 
 pytestmark = pytest.mark.browser
 

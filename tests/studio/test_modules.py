@@ -5,8 +5,8 @@ import re
 from typing import Any
 
 import pytest
-from benchmarks.studio_driver import Studio
 
+from benchmarks.studio_driver import Studio
 from sketchdnn.server import studio_files
 
 FILES = studio_files.find_files()

@@ -1,10 +1,10 @@
 """The panels "Complete", "Constrain" and "Repair"."""
 
 import pytest
-from benchmarks.studio_driver import Studio
 from playwright.sync_api import expect
 from support.plates import open_outline, plate
 
+from benchmarks.studio_driver import Studio
 from sketchdnn.constraints import solve
 from sketchdnn.geometry import profile
 

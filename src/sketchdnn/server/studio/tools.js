@@ -55,6 +55,7 @@ export class Tools {
     this.#action = null;
     this.#fingers.clear();
     if (action?.kind === "drag") action.drag?.cancel();
+    delete this.canvas.svg.dataset.dragging;
     if (action?.kind === "box" || action?.kind === "drag") {
       this.canvas.draft = null;
       this.canvas.request();
@@ -140,6 +141,7 @@ export class Tools {
       const { type } = store.sketch.primitives[Number(index)];
       const isRim = part === "whole" && (type === "circle" || type === "arc");
       action.drag = new Drag(Number(index), isRim ? "radius" : part, this.canvas.toSketch(action.from));
+      this.canvas.svg.dataset.dragging = "true";
       if (!store.selection.has(action.key)) store.choose([action.key]);
     }
     action.drag.move(this.canvas.toSketch(pixel));
@@ -154,9 +156,15 @@ export class Tools {
     if (action.kind === "draw" && distance(action.from, pixel) > 3 * CLICK_PIXELS) this.#click(pixel);
     if (action.kind === "mark") this.#clickMark(action, event.timeStamp);
     if (action.kind === "drag" && !action.drag) store.choose([action.key], { add: action.add });
-    if (action.kind === "drag" && action.drag) await action.drag.end();
+    if (action.kind === "drag" && action.drag) await this.#endDrag(action.drag);
     if (action.kind === "pan" && action.isClick && !action.add) store.clearSelection();
     if (action.kind === "box") this.#endBox(action, pixel);
+  }
+
+  /** The canvas is marked as dragging until the last answer is there. */
+  async #endDrag(drag) {
+    await drag.end();
+    delete this.canvas.svg.dataset.dragging;
   }
 
   /** Select a glyph or a dimension; a dimension that is clicked twice is edited. */

@@ -1,0 +1,123 @@
+"""How many times a second a drag in the studio is solved and drawn: the page, the server and the solver together."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from rich.table import Table
+
+from sketchdnn import SketchDNN
+from sketchdnn.constraints import ConstrainOptions, constrain
+from sketchdnn.geometry import Line, Sketch
+
+from .results import OnStage, ignore_stage, markdown_table, processor_name, rich_table
+from .studio_driver import Studio, browsing, serving
+
+PRIMITIVES = 16
+GOAL = 30
+# Pixels that the pointer goes to and fro.
+_REACH = 60
+_COLUMNS = ("sketch", "primitives", "constraints", "updates", "updates/s", "p50", "p95")
+_WATCH = """async () => {
+    const { store } = await import("/store.js");
+    window.times = [];
+    store.on("sketch", () => window.times.push(performance.now()));
+}"""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The drag of one sketch; `times` are those of its updates, in milliseconds."""
+
+    name: str
+    primitives: int
+    constraints: int
+    times: tuple[float, ...]
+
+    @property
+    def rate(self) -> float:
+        """Updates a second."""
+        return 1e3 * (len(self.times) - 1) / max(self.times[-1] - self.times[0], 1e-9)
+
+    def cells(self) -> tuple[str, ...]:
+        p50, p95 = np.percentile(np.diff(self.times), [50, 95])
+        counts = (str(self.primitives), str(self.constraints), str(len(self.times)))
+        return (self.name, *counts, f"{self.rate:.0f}", f"{p50:.0f} ms", f"{p95:.0f} ms")
+
+
+@dataclass(frozen=True, slots=True)
+class StudioDrag:
+    """The drags of all sketches."""
+
+    rows: tuple[Row, ...]
+
+    def table(self) -> Table:
+        return rich_table("Drags in the studio", _COLUMNS, (row.cells() for row in self.rows))
+
+    def sentences(self) -> Iterator[str]:
+        """The goal, and whether it is met."""
+        slowest = min(row.rate for row in self.rows)
+        yield f"At least {GOAL} updates a second: {'met' if slowest >= GOAL else 'missed'} (slowest {slowest:.0f})."
+
+    def markdown(self, command: str) -> str:
+        table = markdown_table(_COLUMNS, (row.cells() for row in self.rows))
+        return _PAGE.format(command=command, processor=processor_name(), table=table, goal="\n".join(self.sentences()))
+
+
+_PAGE = """# Dragging in the studio
+
+```
+{command}
+```
+
+An end of a generated sketch is dragged to and fro in Chromium without a graphics card, on the machine of the
+server ({processor}). An update is one answer of `/drag`, shown by the page; the next position of the pointer is
+sent when the last one is answered.
+
+{table}
+
+{goal}
+"""
+
+
+def measure(count: int, seconds: float, seed: int, on_stage: OnStage = ignore_stage) -> StudioDrag:
+    """Drag an end of each of some generated sketches of 16 primitives, with the constraints that are found for them."""
+    on_stage("generating sketches")
+    model = SketchDNN.from_pretrained()
+    sketches = model.generate(count, seed=seed, primitives=PRIMITIVES)
+    sketches = [constrain(sketch, ConstrainOptions()).sketch for sketch in sketches]
+    del model
+    with serving() as url, browsing() as browser:
+        page = browser.new_page(viewport={"width": 1280, "height": 720})
+        studio = Studio(page, url).open()
+        page.evaluate(_WATCH)
+        rows = []
+        for number, sketch in enumerate(sketches):
+            on_stage(f"dragging sketch {number + 1} of {count}")
+            rows.append(_drag(studio, f"{number}", sketch, seconds))
+        return StudioDrag(tuple(rows))
+
+
+def _drag(studio: Studio, name: str, sketch: Sketch, seconds: float) -> Row:
+    studio.open_sketch(sketch)
+    studio.settle()
+    index = next(i for i, primitive in enumerate(sketch) if isinstance(primitive, Line))
+    x, y = studio.pixel(f"{index}:end")
+    mouse = studio.page.mouse
+    mouse.move(x, y)
+    mouse.down()
+    mouse.move(x + 10, y + 10)
+    studio.page.evaluate("window.times.length = 0")
+    end, step = time.monotonic() + seconds, 0
+    while time.monotonic() < end:
+        step += 1
+        offset = _REACH * abs((step / 40) % 2 - 1)
+        mouse.move(x + offset, y + offset / 2)
+    times: list[Any] = studio.page.evaluate("window.times")
+    mouse.up()
+    studio.wait_for_drag()
+    return Row(name, len(sketch), len(sketch.constraints), tuple(times))
