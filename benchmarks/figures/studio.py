@@ -63,7 +63,7 @@ def _main_views(studio: Studio) -> Iterator[str]:
     page = studio.page
     is_phone = (page.viewport_size or {"width": 0})["width"] == PHONE[0]
     studio.generate(count=12, seed=1)
-    _hush(studio)
+    hush(studio)
     if is_phone:
         page.evaluate("document.getElementById('results').scrollIntoView()")
     yield "generate"
@@ -90,11 +90,11 @@ def _desktop_views(studio: Studio) -> Iterator[str]:
     page.click("#tab-constrain")
     page.click("#constrain")
     page.locator("#alternatives .tile-main", has_text="fully constrained").first.hover()
-    _hush(studio)
+    hush(studio)
     yield "constrain"
     page.locator("#alternatives .tile-main", has_text="fully constrained").first.click()
     studio.wait_for_inspection()
-    _hush(studio)
+    hush(studio)
     page.click("#tab-inspect")
     page.locator(".dimension text").first.dblclick()
     yield "dimension"
@@ -145,7 +145,7 @@ def _auto_constrain(studio: Studio) -> None:
         page.locator("#alternatives .tile-main", has_text="fully constrained")
     ).last.click()
     studio.wait_for_inspection()
-    _hush(studio)
+    hush(studio)
 
 
 def _complete(studio: Studio) -> None:
@@ -156,5 +156,6 @@ def _complete(studio: Studio) -> None:
     page.locator("#completions .tile-main").first.hover()
 
 
-def _hush(studio: Studio) -> None:
+def hush(studio: Studio) -> None:
+    """Hide the message of the last step."""
     studio.page.evaluate("document.getElementById('message').hidden = true")

@@ -19,7 +19,7 @@ from sketchdnn import write
 from sketchdnn.errors import SketchError
 from sketchdnn.geometry import Line, Sketch, profile
 
-from .studio import write_picture
+from .studio import hush, write_picture
 
 # Half of a bracket as a drawing program leaves it: no constraints, numbers that are not round, open at the right.
 OUTLINE = Sketch(
@@ -108,22 +108,19 @@ def _steps(studio: Studio, folder: Path) -> Iterator[str]:
     page.wait_for_selector("#completions[aria-busy=false] .tile:not(.waiting)")
     closed = page.locator("#completions .tile", has_text="closed").locator(".tile-main")
     closed.first.hover()
-    page.click("#message-close")
-    closed.first.hover()
+    hush(studio)
     yield "2-suggestions"
     closed.first.click()
     studio.wait_for_inspection()
     page.click("#tab-constrain")
-    page.check("#constrain-form [name=round]")
     page.click("#constrain")
-    full = page.locator("#alternatives .tile-main", has_text="fully constrained").first
-    full.hover()
-    page.click("#message-close")
-    full.hover()
+    rounded = page.locator("#alternatives .tile-main", has_text="Rounded dimensions")
+    rounded.hover()
+    hush(studio)
     yield "3-constraints"
-    full.click()
+    rounded.click()
     studio.wait_for_inspection()
-    page.click("#message-close")
+    hush(studio)
     page.click("#tab-inspect")
     page.click("#fit")
     yield "4-rounded"

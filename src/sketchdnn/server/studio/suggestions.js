@@ -160,7 +160,7 @@ export async function constrain() {
     return;
   }
   const form = byId("constrain-form").elements;
-  const options = { repair: form.repair.checked, round: form.round.checked ? "auto" : null };
+  const options = { repair: form.repair.checked };
   hush();
   const list = byId("alternatives");
   list.setAttribute("aria-busy", "true");

@@ -101,6 +101,7 @@ export class Tools {
   #pinch() {
     const [a, b] = [...this.#fingers.values()];
     if (this.#action?.kind === "drag") this.#action.drag?.cancel();
+    delete this.canvas.svg.dataset.dragging;
     this.#action = { kind: "pinch", gap: distance(a, b), middle: middleOf(a, b) };
   }
 
