@@ -120,4 +120,6 @@ def _drag(studio: Studio, name: str, sketch: Sketch, seconds: float) -> Row:
     times: list[Any] = studio.page.evaluate("window.times")
     mouse.up()
     studio.wait_for_drag()
+    if len(times) < 3 or studio.faults:
+        raise RuntimeError(f"sketch {name} was not dragged: {studio.message()} {studio.faults}")
     return Row(name, len(sketch), len(sketch.constraints), tuple(times))

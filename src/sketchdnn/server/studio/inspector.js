@@ -18,7 +18,8 @@ export function setUpInspector() {
     byId(id).replaceChildren(...types.map(paletteButton));
   }
   store.on("committed selection", showPalette);
-  store.on("committed sketch selection", request);
+  store.on("committed inspected selection", request);
+  store.on("sketch", showSelection);
   store.on("hover", markHover);
   byId("units").addEventListener("change", (event) => store.commit(inUnits(store.sketch, event.target.value)));
   showPalette();

@@ -1,5 +1,6 @@
 // What the studio shows: one open sketch with its history and selection. Views listen to its events.
-// Events: "sketch" (the sketch or what is known of it changed), "selection", "view", "ghost", "settings".
+// Events: "sketch" (what is drawn changed, also while it is dragged), "committed" (a step of the history), "inspected",
+// "selection", "hover", "ghost", "tool", "view", "settings", "opened" and "accepted" (show the whole sketch).
 
 import { EMPTY, normalized } from "./sketch.js";
 
@@ -156,6 +157,7 @@ class Store extends EventTarget {
   setInspection(inspection) {
     this.inspection = inspection;
     this.emit("sketch");
+    this.emit("inspected");
   }
 
   toggle(name) {

@@ -8,6 +8,7 @@ import { addPrimitives, snapPoints } from "./sketch.js";
 import { store } from "./store.js";
 
 const CLICK_PIXELS = 4;
+const END_PIXELS = 4;
 const DOUBLE_CLICK = 450;
 const SNAP_PIXELS = 10;
 const GRID_PIXELS = 6;
@@ -88,9 +89,10 @@ export class Tools {
   #grab(event, pixel) {
     const mark = event.target.closest?.("[data-numbers]");
     const add = event.shiftKey || event.ctrlKey || event.metaKey;
-    // A joint is drawn over the ends that it joins: pressing it drags them.
     const reach = event.pointerType === "touch" ? 18 : 8;
-    if (mark && !mark.classList.contains("joint")) {
+    // A joint is drawn over the ends that it joins, and a glyph may touch an end: pressing there drags the end.
+    const isOnEnd = !store.ghost && (this.canvas.pick(pixel, END_PIXELS) ?? ":whole").split(":")[1] !== "whole";
+    if (mark && !isOnEnd && !mark.classList.contains("joint")) {
       return { kind: "mark", numbers: mark.dataset.numbers.split(",").map(Number), add, isDimension: mark.classList.contains("dimension") };
     }
     const key = store.ghost ? null : this.canvas.pick(pixel, reach);
