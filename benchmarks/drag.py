@@ -18,6 +18,7 @@ import numpy as np
 from rich.table import Table
 
 from sketchdnn.constraints import ConstrainOptions, Drag, alternatives, constrain, drag, solve
+from sketchdnn.constraints.alternatives import NAMES
 from sketchdnn.constraints.equation_set import constraint_residuals
 from sketchdnn.constraints.repair.batch import single_threaded
 from sketchdnn.constraints.well_constrained import missing_dimensions
@@ -88,6 +89,7 @@ class AlternativeScore:
     """What became of the alternatives of real sketches, by name."""
 
     sketches: int = 0
+    in_freecad: bool = False
     offered: Counter[str] = field(default_factory=Counter)
     full: Counter[str] = field(default_factory=Counter)
     solved: Counter[str] = field(default_factory=Counter)
@@ -97,9 +99,13 @@ class AlternativeScore:
     seconds: list[float] = field(default_factory=list)
 
     def rows(self) -> Iterator[tuple[str, ...]]:
-        for name, offered in self.offered.items():
-            full = self.full[name]
-            in_freecad = (_share(self.solved[name], offered), _share(self.full_in_freecad[name], full) if full else "")
+        for name in NAMES:
+            offered, full = self.offered[name], self.full[name]
+            if not offered:
+                continue
+            in_freecad = ("", "")
+            if self.in_freecad:
+                in_freecad = (_share(self.solved[name], offered), _share(self.full_in_freecad[name], full))
             yield (name, f"{offered:,}", f"{full:,}", *in_freecad)
 
 
@@ -121,7 +127,7 @@ class DragBenchmark:
         yield f"All constraints hold to {HOLDS:g} of the size after every update: {_met(held)}."
         if score := self.alternatives:
             yield f"A fully constrained alternative: {_share(score.with_full, score.sketches)} of real sketches."
-            if score.solved:
+            if score.in_freecad:
                 solved = _share(score.with_full_solved, score.sketches)
                 yield f"One that FreeCAD solves with 0 and calls fully constrained: {solved}."
 
@@ -170,11 +176,7 @@ def measure_drags(
     """
     program = find_freecad() if freecad and alternative_count else ""
     on_stage("reading")
-    untuned = list(islice((item for item in scan(data) if isinstance(item, Sketch)), TUNING_SKETCHES, None))
-    sketches = [s for s in untuned if len(s) == PRIMITIVES and bounds(s).size > 0][:count]
-    others = [s for s in untuned if MIN_PRIMITIVES <= len(s) <= _MOST and bounds(s).size > 0][:alternative_count]
-    if not sketches:
-        raise SketchError(f"{data.name} has no sketches of {PRIMITIVES} primitives to drag")
+    sketches, others = _read_sketches(data, count, alternative_count)
     on_stage("dragging")
     with single_threaded(), multiprocessing.get_context("spawn").Pool(1) as pool:
         scores = pool.apply(_score_drags, (sketches, seed))
@@ -182,6 +184,23 @@ def measure_drags(
         every = pool.map(_alternatives, others, chunksize=8)
     on_stage("FreeCAD")
     return DragBenchmark(tuple(scores), _score_alternatives(every, program) if others else None)
+
+
+def _read_sketches(data: Path, count: int, alternative_count: int) -> tuple[list[Sketch], list[Sketch]]:
+    """Sketches to drag, and sketches to constrain in several ways."""
+    sketches: list[Sketch] = []
+    others: list[Sketch] = []
+    for sketch in islice((item for item in scan(data) if isinstance(item, Sketch)), TUNING_SKETCHES, None):
+        has_size = len(sketch) > 0 and bounds(sketch).size > 0
+        if has_size and len(sketch) == PRIMITIVES and len(sketches) < count:
+            sketches.append(sketch)
+        if has_size and MIN_PRIMITIVES <= len(sketch) <= _MOST and len(others) < alternative_count:
+            others.append(sketch)
+        if len(sketches) == count and len(others) == alternative_count:
+            break
+    if not sketches:
+        raise SketchError(f"{data.name} has no sketches of {PRIMITIVES} primitives to drag")
+    return sketches, others
 
 
 def _score_drags(sketches: Sequence[Sketch], seed: int) -> list[DragScore]:
@@ -283,7 +302,7 @@ def _alternatives(sketch: Sketch) -> Alternatives:
 
 
 def _score_alternatives(every: Sequence[Alternatives], program: str) -> AlternativeScore:
-    score = AlternativeScore(len(every), seconds=[seconds for seconds, _ in every])
+    score = AlternativeScore(len(every), bool(program), seconds=[seconds for seconds, _ in every])
     answers = iter(_solve_in_freecad([s for _, offered in every for _, _, s in offered], program) if program else ())
     for _, offered in every:
         any_solved = False
@@ -339,7 +358,7 @@ straight path in {updates} updates, each from the last result. Processor time of
 - **hold**: updates after which every constraint holds to 1e-9 of the sketch's size.
 - **reach**: drags to a place where the part is in another solution of the same constraints, that end there to 1e-6 of
   the size. The other solution is found by `solve` after every point is moved by up to {shake} of the size. It need not
-  be connected with the first by a path. Other drags go {reach} of the size in any direction.
+  be connected with the first by a path. The other drags go {reach} of the size in any direction.
 """
 _ALTERNATIVES_PAGE = """
 ## Alternatives

@@ -59,6 +59,7 @@ _PAGE = """# The server under load
 {sentences}
 
 - **offline**: `model.generate({batch})` in this process, before and after the load; the mean of both.
+- **processor time**: of all processes, whatever else the machine does meanwhile.
 - **equal**: kinds are equal, and all numbers within {tolerance:g}, to what the library generates alone for the seed.
 - **memory**: resident memory of the server's processes; median of the second quarter of the load and of the last.
 - **stop**: from SIGTERM, with {clients} requests in work, until the process has ended.
@@ -100,6 +101,7 @@ class ServeLoad:
         rows_per_second: Samples that the server's model drew a second.
         batch_rows: Mean number of rows of a batch.
         offline: Sketches a second of the library.
+        cpu_seconds: Processor time for a sketch, of the server and of the library.
         compared: Number of sketches that were compared.
         equal: … and are equal.
         memory: Memory in bytes, in the second quarter and the last.
@@ -115,6 +117,7 @@ class ServeLoad:
     rows_per_second: float
     batch_rows: float
     offline: float
+    cpu_seconds: tuple[float, float]
     compared: int
     equal: int
     memory: tuple[float, float]
@@ -148,6 +151,10 @@ class ServeLoad:
             ("rows of a batch, mean", f"{self.batch_rows:.1f}"),
             ("offline, batches of 16", f"{self.offline:.2f}"),
             ("server over offline", f"{self.ratio:.1%}"),
+            (
+                "processor time of a sketch, server and offline",
+                f"{self.cpu_seconds[0]:.2f} s, {self.cpu_seconds[1]:.2f} s",
+            ),
             ("equal to the library", f"{self.equal:,} of {self.compared:,}"),
             ("memory", f"{self.memory[0] / 2**20:,.0f} MiB, {self.memory[1] / 2**20:,.0f} MiB"),
             ("stop", f"{self.stop_seconds:.1f} s"),
@@ -229,20 +236,22 @@ def run_load(
     rates.append(offline_rate(library, steps, seconds / 4))
     on_stage("comparing answers")
     compared, equal = compare_answers(library, load.log.answers, compare, seed)
+    offline, cpu_seconds = (sum(each) / len(rates) for each in zip(*rates, strict=True))
     return ServeLoad(
-        clients, seconds, steps, complete_share, load.log, load.rows_per_second, load.batch_rows, sum(rates) / 2,
-        compared, equal, load.memory, stop_seconds, exit_code,
+        clients, seconds, steps, complete_share, load.log, load.rows_per_second, load.batch_rows, offline,
+        (load.cpu_seconds, cpu_seconds), compared, equal, load.memory, stop_seconds, exit_code,
     )  # fmt: skip
 
 
-def offline_rate(library: SketchDNN, steps: int, seconds: float) -> float:
-    """Sketches a second of the library in full batches, repair included."""
+def offline_rate(library: SketchDNN, steps: int, seconds: float) -> tuple[float, float]:
+    """Sketches a second of the library in full batches, repair included, and processor time for each."""
     library.generate(CPU_BATCH, seed=1, steps=2)
-    start, count = time.perf_counter(), 0
+    start, cpu, count = time.perf_counter(), time.process_time(), 0
     while count == 0 or time.perf_counter() - start < seconds:
         library.generate(CPU_BATCH, seed=count, steps=steps)
         count += 1
-    return CPU_BATCH * count / (time.perf_counter() - start)
+    sketches = CPU_BATCH * count
+    return sketches / (time.perf_counter() - start), (time.process_time() - cpu) / sketches
 
 
 @contextmanager
@@ -297,6 +306,7 @@ class _Load:
     log: LoadLog
     rows_per_second: float
     batch_rows: float
+    cpu_seconds: float
     memory: tuple[float, float]
 
 
@@ -304,10 +314,10 @@ async def _load(
     url: str, pid: int, clients: int, seconds: float, steps: int, complete_share: float, seed: int
 ) -> _Load:
     log, memory = LoadLog(), list[float]()
-    until = time.monotonic() + seconds
     async with httpx.AsyncClient(base_url=url) as observer:
         await observer.post("/api/v1/generate", json={"count": 1, "steps": 2}, timeout=120)
-        before, start = await _model_counts(observer), time.monotonic()
+        before, start, cpu = await _model_counts(observer), time.monotonic(), _cpu_seconds_of(pid)
+        until = start + seconds
         tasks = [
             asyncio.create_task(_client(url, number, until, steps, complete_share, seed, log))
             for number in range(clients)
@@ -316,12 +326,12 @@ async def _load(
             memory.append(_memory_of(pid))
             await asyncio.sleep(min(1.0, seconds / 20))
         # While all clients still had work: afterwards, batches are not full.
-        after, end = await _model_counts(observer), time.monotonic()
+        after, end, cpu = await _model_counts(observer), time.monotonic(), _cpu_seconds_of(pid) - cpu
         await asyncio.gather(*tasks)
     rows, batches = after[0] - before[0], after[1] - before[1]
     quarter = max(1, len(memory) // 4)
     levels = median(memory[quarter : 2 * quarter] or memory), median(memory[-quarter:])
-    return _Load(log, rows / (end - start), rows / max(1, batches), levels)
+    return _Load(log, rows / (end - start), rows / max(1, batches), cpu / max(1, rows), levels)
 
 
 async def _client(
@@ -385,6 +395,18 @@ def _memory_of(pid: int) -> float:
         except OSError:
             continue
         total += sum(1024.0 * int(line.split()[1]) for line in lines if line.startswith("VmRSS:"))
+    return total
+
+
+def _cpu_seconds_of(pid: int) -> float:
+    """Processor time that a process and its children have taken."""
+    total = 0.0
+    for each in (pid, *_children(pid)):
+        try:
+            fields = Path(f"/proc/{each}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        total += (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
     return total
 
 

@@ -10,6 +10,7 @@ from sketchdnn.errors import SketchError
 from sketchdnn.generation import SketchDNN
 
 
+@pytest.mark.slow
 def test_answers_under_load_are_those_of_the_library(tmp_path: Path) -> None:
     options = ("--clients", 3, "--seconds", 1, "--steps", 4, "--compare", 6, "--complete-share", 0.3)
     page = write_page(tmp_path / "serve.md", "serve-load", *options)
@@ -30,7 +31,7 @@ def test_other_sketches_and_failures_are_counted() -> None:
     assert Answer({"part": PART.to_dict()}, []).completes
     log = LoadLog(failures=["ReadError"], answers=answers)
     log.statuses.update({200: 2, 500: 1})
-    result = ServeLoad(5, 1.0, 4, 0.0, log, 8.0, 9.0, 10.0, 4, 2, (100.0, 120.0), 6.0, 0)
+    result = ServeLoad(5, 1.0, 4, 0.0, log, 8.0, 9.0, 10.0, (0.1, 0.1), 4, 2, (100.0, 120.0), 6.0, 0)
     sentences = list(result.sentences())
     assert sum("(not met)" in sentence for sentence in sentences) == 5
     assert sentences[-1] == "- A failure: ReadError."

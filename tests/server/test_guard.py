@@ -62,7 +62,15 @@ def test_only_the_own_origin_is_answered(server: RunningServer) -> None:
     own = f"127.0.0.1:{server.port}"
     assert ask(server, "POST", origin=f"http://{own}").status_code == 200
     assert ask(server, "POST", host="studio.example", origin="https://studio.example").status_code == 200
-    for origin in ("http://attacker.example", "null", f"http://127.0.0.1:{server.port + 1}", "http://localhost", ""):
+    for origin in (
+        "http://attacker.example",
+        "null",
+        f"http://127.0.0.1:{server.port + 1}",
+        "http://localhost",
+        "",
+        "http://[",
+        f"file://{own}",
+    ):
         assert error_of(ask(server, "POST", origin=origin))[0] == 403, origin
 
 

@@ -19,7 +19,7 @@ from .signals import SignalHandler
 
 # The commands in the order of --help. Each has a module, with a function of its name and an `EPILOG`.
 COMMANDS = (
-    "generate", "complete", "constrain", "convert", "view", "prepare", "train", "evaluate", "serve", "studio",
+    "generate", "complete", "constrain", "convert", "view", "prepare", "train", "evaluate", "studio", "serve", "mcp",
 )  # fmt: skip
 
 # Longest error message, in characters: it may quote file names and contents.

@@ -29,6 +29,16 @@ _MEETING_ACTIONS = frozenset(
     {ActionKind.DROP, ActionKind.MERGE, ActionKind.SNAP, ActionKind.EXTEND, ActionKind.TRIM, ActionKind.CLOSE}
     | {ActionKind.CONSTRUCTION}
 )
+# The names of the alternatives, in their order.
+NAMES = (
+    "Coincidences",
+    "Geometric relations",
+    "Equal and symmetric",
+    "Lengths",
+    "Lengths without equalities",
+    "Ordinate dimensions",
+    "Rounded dimensions",
+)
 # Values that agree in so many digits are equal.
 _DIGITS = 9
 
@@ -73,7 +83,7 @@ def alternatives(sketch: Sketch, options: ConstrainOptions | None = None) -> lis
     every = constrain(sketch, replace(options, dimensions=False, rounding=None))
     results: list[ConstrainAlternative] = []
     seen: set[object] = set()
-    for name, result in _results(sketch, every, options):
+    for name, result in zip(NAMES, _results(sketch, every, options), strict=False):
         key = _key(result.sketch)
         adds = len(result.sketch.constraints) > result.num_own or result.sketch.primitives != sketch.primitives
         if adds and key not in seen:
@@ -88,25 +98,23 @@ def _alternative(name: str, result: ConstrainResult) -> ConstrainAlternative:
     return ConstrainAlternative(name, result, count, dimensions, len(result.sketch) > 0 and result.dof == 0)
 
 
-def _results(
-    sketch: Sketch, every: ConstrainResult, options: ConstrainOptions
-) -> Iterator[tuple[str, ConstrainResult]]:
-    """All alternatives with their names; `every` has all relations and no dimensions."""
+def _results(sketch: Sketch, every: ConstrainResult, options: ConstrainOptions) -> Iterator[ConstrainResult]:
+    """The results in the order of `NAMES`; `every` has all relations and no dimensions."""
     if every.warning and not every.sketch.constraints:
         return
     meeting = _only(every, _MEETING)
     actions = tuple(action for action in every.actions if action.kind in _MEETING_ACTIONS)
-    yield "Coincidences", _as_drawn(sketch, replace(meeting, actions=actions), every.displacement)
+    yield _as_drawn(sketch, replace(meeting, actions=actions), every.displacement)
     relations = _only(every, frozenset(_T) - _COPYING)
-    yield "Geometric relations", with_freedom(relations)
-    yield "Equal and symmetric", every
-    yield "Lengths", _dimensioned(every)
-    yield "Lengths without equalities", _dimensioned(relations)
-    yield "Ordinate dimensions", _dimensioned(_with_ordinates(every))
+    yield with_freedom(relations)
+    yield every
+    yield _dimensioned(every)
+    yield _dimensioned(relations)
+    yield _dimensioned(_with_ordinates(every))
     rounding = options.rounding or RoundOptions(origin=Origin.KEEP)
     rounded = round_dimensions(every.sketch, rounding)
     if rounded.warning is None and rounded.rounded:
-        yield "Rounded dimensions", _dimensioned(replace(every, sketch=rounded.sketch, rounding=rounded))
+        yield _dimensioned(replace(every, sketch=rounded.sketch, rounding=rounded))
 
 
 def _only(result: ConstrainResult, types: Collection[ConstraintType]) -> ConstrainResult:

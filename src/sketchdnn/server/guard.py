@@ -69,7 +69,7 @@ class Access:
         if not self._is_known(host):
             raise ApiError(403, "this server is not known under that name; start it with --allow-host for others")
         origin = headers.get("origin")
-        if origin is not None and urlsplit(origin).netloc.lower() != host.lower():
+        if origin is not None and not _is_origin_of(origin, host):
             raise ApiError(403, "requests from pages of other origins are refused")
         if self.token is not None and scope["path"].startswith(API):
             kind, _, token = headers.get("authorization", "").partition(" ")
@@ -82,6 +82,14 @@ class Access:
         except ValueError:
             return False
         return name in self._known or netloc.lower() in self._known
+
+
+def _is_origin_of(origin: str, host: str) -> bool:
+    try:
+        parts = urlsplit(origin)
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and parts.netloc.lower() == host.lower()
 
 
 class Guard:

@@ -9,6 +9,7 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -94,9 +95,14 @@ class Job:
         """The next event; the last one is `done` or `error`."""
         return await self._events.get()
 
+    def discard_events(self) -> None:
+        """Forget the events that nobody will read."""
+        while not self._events.empty():
+            self._events.get_nowait()
+
     def emit(self, name: str, data: dict[str, Any]) -> None:
         """Add an event, from any thread."""
-        if not self._loop.is_closed():
+        with suppress(RuntimeError):  # the loop has ended
             self._loop.call_soon_threadsafe(self._events.put_nowait, Event(name, data))
 
     def report(self, share: float) -> None:

@@ -24,6 +24,8 @@ from .workers import WorkerPool
 
 _QUICK_MODULES = ("sketchdnn.server.tasks",)
 _JOB_MODULES = ("sketchdnn.server.model_calls",)
+# Most processes of a pool: each takes up to 0.4 GiB.
+_MAX_WORKERS = 4
 # How often running jobs are looked at while the server stops, in seconds.
 _LOOK_SECONDS = 0.05
 # Time for stopped jobs to tell their clients, in seconds.
@@ -66,10 +68,10 @@ class Service:
 
     def __init__(self, info: ModelInfo, limits: Limits) -> None:
         self.info, self.limits, self.metrics = info, limits, Metrics()
-        memory = limits.worker_bytes
-        self.interactive = WorkerPool("interactive", 1, limits.drag_seconds, memory, _QUICK_MODULES)
+        memory, size = limits.worker_bytes, max(1, min(_MAX_WORKERS, usable_cores() // 2))
+        self.interactive = WorkerPool("interactive", size, limits.drag_seconds, memory, _QUICK_MODULES)
         self.heavy = WorkerPool("heavy", 2, limits.call_seconds, memory, _QUICK_MODULES)
-        self.results = WorkerPool("results", max(1, usable_cores() - 1), limits.job_seconds, memory, _JOB_MODULES)
+        self.results = WorkerPool("results", size, limits.job_seconds, memory, _JOB_MODULES)
         self.model = ModelThread(info.system)
         self.jobs = JobQueue(limits)
         self.calls = ModelCalls(info.system, self.model, self.results, limits)

@@ -83,6 +83,7 @@ async def _events(request: Request, jobs: JobQueue, job: Job) -> AsyncIterator[E
                 with suppress(asyncio.CancelledError):
                     await task
         jobs.cancel(job)
+        job.discard_events()
 
 
 async def _until_disconnected(request: Request) -> None:
