@@ -138,6 +138,17 @@ def test_empty_sketch_is_not_exported(studio: Studio) -> None:
     expect(studio.page.locator("#message-alert")).to_contain_text("the sketch is empty")
 
 
+def test_server_that_is_gone_is_named(studio: Studio) -> None:
+    studio.open_sketch(plate())
+    studio.page.route("**/api/v1/export", lambda route: route.abort())
+    studio.page.click("#export")
+    studio.page.click("#export-save")
+    expect(studio.page.locator("#message-alert")).to_have_text(
+        "The server does not answer. Start it again with “sketchdnn studio”."
+    )
+    studio.faults.clear()
+
+
 def test_token_of_the_link_is_sent_and_not_shown(browser, chromium: str, open_studio: Callable[..., Studio]) -> None:
     from benchmarks.studio_driver import serving
 

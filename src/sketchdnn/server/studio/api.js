@@ -43,7 +43,8 @@ async function errorOf(response) {
     // Not one of the API's own answers.
   }
   const wait = response.headers.get("Retry-After");
-  const hint = wait ? ` Try again in ${wait} s.` : "";
+  let hint = wait ? ` Try again in ${wait} s.` : "";
+  if (response.status === 401) hint = " Open this page with #token=TOKEN at the end of its address.";
   return new ApiError((sentence || `The server answered with status ${response.status}.`) + hint, response.status);
 }
 
