@@ -14,6 +14,8 @@ const MARGIN = 88;
 const GRID_PIXELS = 22;
 // With more primitives, ends are marked only where they are selected, and constraints in the list only.
 const MANY = 400;
+// Milliseconds after which a view is at rest.
+const REST = 120;
 
 export class Canvas {
   width = 300;
@@ -23,6 +25,9 @@ export class Canvas {
   /** What the drawing tools show: {primitives, snap, box}. */
   draft = null;
   #requested = false;
+  /** The view that was drawn last. */
+  #drawn = { center: [0, 0], scale: 0 };
+  #rest = 0;
   /** Whether a person moved the view since the whole sketch was shown. */
   #isMoved = false;
 
@@ -93,7 +98,17 @@ export class Canvas {
   pan(dx, dy) {
     this.#isMoved = true;
     this.center = [this.center[0] + dx, this.center[1] + dy];
-    this.request();
+    if (this.shown().primitives.length > MANY && this.scale === this.#drawn.scale) this.#shift();
+    else this.request();
+  }
+
+  /** Move what is drawn, and draw it anew when the view has come to rest: large drawings take longer than a frame. */
+  #shift() {
+    const [x, y] = this.toPixel(this.#drawn.center);
+    const move = `translate(${x - this.width / 2} ${y - this.height / 2})`;
+    for (const layer of Object.values(this.layers)) layer.setAttribute("transform", move);
+    clearTimeout(this.#rest);
+    this.#rest = setTimeout(() => this.request(), REST);
   }
 
   request() {
@@ -140,6 +155,8 @@ export class Canvas {
   render() {
     const sketch = this.shown();
     const { layers } = this;
+    this.#drawn = { center: this.center, scale: this.scale };
+    for (const layer of Object.values(layers)) layer.removeAttribute("transform");
     this.svg.setAttribute("aria-label", `Sketch: ${describe(sketch)}`);
     layers.grid.replaceChildren(...(store.shows.grid ? this.#grid() : []));
     layers.curves.replaceChildren(...this.#curves(sketch));

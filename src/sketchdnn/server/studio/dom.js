@@ -48,7 +48,7 @@ export const plural = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"
 
 let timer = 0;
 
-/** Show a message and have screen readers read it. Errors stay until they are closed. */
+/** Show a message and have screen readers read it. Errors, and what is under way ("busy"), stay until something follows. */
 export function say(text, kind = "info") {
   const box = byId("message");
   clearTimeout(timer);
@@ -56,7 +56,7 @@ export function say(text, kind = "info") {
   byId(kind === "error" ? "message-alert" : "message-status").textContent = text;
   byId(kind === "error" ? "message-status" : "message-alert").textContent = "";
   box.hidden = false;
-  if (kind !== "error") timer = setTimeout(hush, 6000);
+  if (kind === "info") timer = setTimeout(hush, 6000);
 }
 
 export function hush() {

@@ -11,6 +11,8 @@ const SOLID = new Set(["step", "stl"]);
 const dialog = byId("export-dialog");
 const form = byId("export-form");
 let items = [];
+/** The file that was opened last: answers for others come too late. */
+let newest = null;
 
 export function setUpFiles() {
   const input = byId("file");
@@ -51,14 +53,15 @@ export function setUpFiles() {
 /** Read a file on the server; one sketch is opened, several are shown as cards. */
 export async function openFile(file) {
   const suffix = /\.(jsonl\.(?:gz|xz)|onshape\.json|corpus\.jsonl|[^.]+)$/i.exec(file.name)?.[1].toLowerCase() ?? "";
-  say(`Reading ${file.name} …`);
+  newest = file;
+  say(`Reading ${file.name} …`, "busy");
   const answer = await attempt(() => readFile(file, suffix));
-  if (!answer) return;
+  if (!answer || newest !== file) return;
   const sketches = answer.sketches.map(normalized);
   const skipped = (answer.skipped ?? []).map(({ reason, count }) => `${count} skipped: ${reason}`);
   const notes = [...skipped, ...(answer.notes ?? [])];
   if (!sketches.length) {
-    say([`${file.name} holds no sketch.`, ...notes].join(" "), "error");
+    say(`${file.name} holds no sketch${listed(notes)}.`, "error");
     return;
   }
   if (sketches.length === 1) {
@@ -66,8 +69,10 @@ export async function openFile(file) {
     store.setView("sketch");
   } else showFile(file.name, sketches);
   const what = sketches.length === 1 ? plural(sketches[0].primitives.length, "primitive") : plural(sketches.length, "sketch").replace("sketchs", "sketches");
-  say([`${file.name}: ${what}.`, ...notes].join(" "));
+  say(`${file.name}: ${what}${listed(notes)}.`);
 }
+
+const listed = (notes) => notes.map((note) => `; ${note}`).join("");
 
 const fileName = (name) => name.replace(/\.[a-z]+$/i, "").replace(/[^\p{L}\p{N}]+/gu, "_").replace(/^_+|_+$/g, "") || "sketch";
 
@@ -106,7 +111,7 @@ async function save() {
     link.remove();
     setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
     dialog.close();
-    say([`Saved ${name}.`, ...notes].join(" "));
+    say(`Saved ${name}${listed(notes)}.`);
   } finally {
     control.disabled = false;
   }

@@ -70,7 +70,7 @@ export class Tools {
 
   #down(event) {
     const pixel = this.canvas.pixelOf(event);
-    this.canvas.svg.focus({ preventScroll: true });
+    this.canvas.svg.focus({ preventScroll: true, focusVisible: false });
     this.canvas.svg.setPointerCapture(event.pointerId);
     if (event.pointerType === "touch") {
       this.#fingers.set(event.pointerId, pixel);
