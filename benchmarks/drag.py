@@ -1,4 +1,5 @@
 """Drags of real sketches: time, whether the constraints hold, whether the part reaches a place that it can reach.
+Edits of their dimensions.
 
 Also how many real sketches have an alternative that constrains them fully, and that FreeCAD solves.
 """
@@ -17,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from rich.table import Table
 
-from sketchdnn.constraints import ConstrainOptions, Drag, alternatives, constrain, drag, solve
+from sketchdnn.constraints import ConstrainOptions, Drag, alternatives, constrain, drag, solve, solve_edited
 from sketchdnn.constraints.alternatives import NAMES
 from sketchdnn.constraints.equation_set import constraint_residuals
 from sketchdnn.constraints.repair.batch import single_threaded
@@ -38,11 +39,14 @@ UPDATES, DRAGS = 30, 2
 REACH, SHAKE = 0.3, 0.1
 HOLDS, REACHES = 1e-9, 1e-6
 GOAL = 30
+# Factors of edited dimensions, and edits of each sketch by each.
+FACTORS, EDITS = (0.7, 1.3, 2.0), 2
 # Dimensions that are left out, so that a dimensioned sketch can still move.
 LEFT_OUT = 3
 # The larger side of a sketch in FreeCAD, in millimeters, and the most primitives.
 _SIZE, _MOST = 100.0, 64
 _COLUMNS = ("constraints", "sketches", "drags", "updates", "p50", "p95", "p99", "max", "updates/s", "hold", "reach")
+_EDITS = ("value times", "edits", "solved", "hold", "p50", "p95")
 _ALTERNATIVES = ("alternative", "offered", "fully constrained", "FreeCAD solves", "FreeCAD: fully constrained")
 _PARTS: dict[type[Primitive], tuple[str, ...]] = {
     Line: ("start", "end", "whole"),
@@ -85,6 +89,22 @@ class DragScore:
 
 
 @dataclass
+class EditScore:
+    """Edits of single dimensions of fully dimensioned sketches by one factor."""
+
+    factor: float
+    edits: int = 0
+    solved: int = 0
+    held: int = 0
+    seconds: list[float] = field(default_factory=list)
+
+    def row(self) -> tuple[str, ...]:
+        times = np.percentile(self.seconds, [50, 95])
+        shares = (_share(self.solved, self.edits), _share(self.held, self.solved))
+        return (f"{self.factor:g}", f"{self.edits:,}", *shares, *(f"{1e3 * value:.0f} ms" for value in times))
+
+
+@dataclass
 class AlternativeScore:
     """What became of the alternatives of real sketches, by name."""
 
@@ -114,6 +134,7 @@ class DragBenchmark:
     """All scores of a run."""
 
     scores: tuple[DragScore, ...]
+    edits: tuple[EditScore, ...]
     alternatives: AlternativeScore | None
 
     def table(self) -> Table:
@@ -141,6 +162,7 @@ class DragBenchmark:
             table=markdown_table(_COLUMNS, (score.row() for score in self.scores)),
             reach=f"{REACH:.0%}".replace("%", " %"),
             shake=f"{SHAKE:.0%}".replace("%", " %"),
+            edits=markdown_table(_EDITS, (score.row() for score in self.edits)),
         )
         if score := self.alternatives:
             median, percentile95 = 1e3 * np.percentile(score.seconds, [50, 95])
@@ -180,10 +202,12 @@ def measure_drags(
     on_stage("dragging")
     with single_threaded(), multiprocessing.get_context("spawn").Pool(1) as pool:
         scores = pool.apply(_score_drags, (sketches, seed))
+        on_stage("editing")
+        edits = pool.apply(_score_edits, (sketches, seed))
         on_stage("alternatives")
         every = pool.map(_alternatives, others, chunksize=8)
     on_stage("FreeCAD")
-    return DragBenchmark(tuple(scores), _score_alternatives(every, program) if others else None)
+    return DragBenchmark(tuple(scores), tuple(edits), _score_alternatives(every, program) if others else None)
 
 
 def _read_sketches(data: Path, count: int, alternative_count: int) -> tuple[list[Sketch], list[Sketch]]:
@@ -255,6 +279,27 @@ def _drag_along(sketch: Sketch, i: int, part: str, path: tuple[Vec, Vec], score:
     score.seconds += seconds
     score.slowest.append(float(np.mean(seconds)))
     return sketch
+
+
+def _score_edits(sketches: Sequence[Sketch], seed: int) -> list[EditScore]:
+    rng = np.random.default_rng(seed)
+    scores = [EditScore(factor) for factor in FACTORS]
+    for drawn in sketches:
+        sketch = constrain(replace(drawn, constraints=()), ConstrainOptions(repair=False, dimensions=True)).sketch
+        dimensions = [i for i, c in enumerate(sketch.constraints) if c.value]
+        for score in scores:
+            for i in rng.choice(dimensions, min(EDITS, len(dimensions)), replace=False).tolist():
+                constraints = list(sketch.constraints)
+                constraints[i] = replace(constraints[i], value=(constraints[i].value or 0.0) * score.factor)
+                begun = time.process_time()
+                result = solve_edited(replace(sketch, constraints=tuple(constraints)), i)
+                score.seconds.append(time.process_time() - begun)
+                score.edits += 1
+                if result.message is None:
+                    residuals = constraint_residuals(result.sketch, result.sketch.constraints)
+                    score.solved += 1
+                    score.held += max((value for value in residuals if value is not None), default=0.0) <= HOLDS
+    return scores
 
 
 def _place(sketch: Sketch, i: int, part: str) -> Vec:
@@ -359,6 +404,14 @@ straight path in {updates} updates, each from the last result. Processor time of
 - **reach**: drags to a place where the part is in another solution of the same constraints, that end there to 1e-6 of
   the size. The other solution is found by `solve` after every point is moved by up to {shake} of the size. It need not
   be connected with the first by a path. The other drags go {reach} of the size in any direction.
+
+## Edits
+
+The same sketches with inferred constraints and all missing dimensions. The value of a dimension is multiplied, and
+`solve_edited` looks for a solution in which the shape keeps its topology. The others are refused with a sentence: most
+values have limits, such as a fillet that is as long as its side.
+
+{edits}
 """
 _ALTERNATIVES_PAGE = """
 ## Alternatives

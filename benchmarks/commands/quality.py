@@ -307,7 +307,7 @@ def drag(
     seed: Seed = 0,
     out: Page = None,
 ) -> None:
-    """Drag parts of real sketches: time, constraints that hold, places reached; and alternatives of constraints."""
+    """Drag parts of real sketches, edit their dimensions, and constrain them in several ways."""
     from benchmarks.drag import measure_drags
     from benchmarks.results import check_output_file
 

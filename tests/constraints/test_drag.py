@@ -156,6 +156,15 @@ def test_an_arc_may_grow_by_more_than_half_a_turn() -> None:
     assert arc.radius == pytest.approx(10)
 
 
+@pytest.mark.parametrize("far", [1e6, 1e12, -1e12])
+def test_a_place_far_away_is_no_problem(far: float) -> None:
+    lengths = [constraint(T.LENGTH, i, value=RECTANGLE.primitives[i].length) for i in (0, 1)]
+    result = drag(replace(RECTANGLE, constraints=(*CLOSED, *LEVEL, *lengths)), Drag(0, "end", (far, far)))
+    assert [line.length for line in result.sketch] == pytest.approx([40, 20, 40, 20], rel=1e-6)
+    (point,) = drag(Sketch((Point((1.0, 2.0)),)), Drag(0, "point", (3.0, far / 1e11))).sketch
+    assert point.at == pytest.approx((3.0, far / 1e11))
+
+
 def test_fixed_geometry_does_not_move() -> None:
     fixed = Sketch((Line((0, 0), (9, 0)),), (constraint(T.FIX, 0),))
     result = drag(fixed, Drag(0, "end", (5.0, 5.0)))
@@ -180,7 +189,7 @@ def test_a_conflict_is_left_out_as_the_solver_does() -> None:
     ("make", "sentence"),
     [
         (lambda: Drag(0, "middle", (0.0, 0.0)), "'middle' is no part to drag"),
-        (lambda: Drag(0, "end", (math.nan, 0.0)), "two finite coordinates"),
+        (lambda: Drag(0, "end", (math.nan, 0.0)), "has two coordinates up to"),
         (lambda: Drag(0, "whole", (0.0, 0.0)), "needs the place where it began"),
         (lambda: drag(RECTANGLE, Drag(4, "end", (0.0, 0.0))), "there is no primitive 4"),
         (lambda: drag(RECTANGLE, Drag(-1, "end", (0.0, 0.0))), "there is no primitive -1"),

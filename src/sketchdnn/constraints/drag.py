@@ -6,7 +6,6 @@ The constraints hold before and after. All equations that are connected with the
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy as np
 from sketchdnn.errors import GeometryError
 from sketchdnn.geometry import Arc, Circle, Part, Sketch, Vec
 from sketchdnn.geometry.constraints import PARTS_OF_KIND
+from sketchdnn.geometry.primitives import LARGEST_COORDINATE
 
 from .mechanism import SMALLEST, Mechanism
 from .pull import Pull
@@ -48,8 +48,8 @@ class Drag:
             parts = ", ".join(map(str, _PARTS))
             raise GeometryError(f"'{str(self.part)[:20]}' is no part to drag; use one of {parts}")
         for at in (self.to, self.origin):
-            if at is not None and (len(at) != 2 or not all(map(math.isfinite, at))):
-                raise GeometryError("a drag needs two finite coordinates for each place")
+            if at is not None and not (len(at) == 2 and all(abs(value) <= LARGEST_COORDINATE for value in at)):
+                raise GeometryError(f"a place of a drag has two coordinates up to {LARGEST_COORDINATE:g}")
         if self.part == Part.WHOLE and self.origin is None:
             raise GeometryError("a drag of a whole primitive needs the place where it began")
 

@@ -225,7 +225,8 @@ class _Edit:
         involved = np.abs(shares).max(axis=1) * np.sqrt((rows * rows).sum(axis=1)) > _INVOLVED
         order = np.argsort(-np.abs(shares).max(axis=1), kind="stable").tolist()
         owners = dict.fromkeys(self.owners[k] for k in order if involved[k])
-        return [i for i in owners if i >= 0]
+        dimensions_first = sorted(owners, key=lambda i: self.sketch.constraints[i].value is None)
+        return [i for i in dimensions_first if i >= 0]
 
     def _reached(self) -> str:
         """How far a single dimension can go."""

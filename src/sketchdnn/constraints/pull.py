@@ -24,7 +24,7 @@ from .variables import Floats
 _WEIGHT = 1e6
 # The same while a step is led back to a solution.
 _CORRECTION_WEIGHT = 1e3
-# The longest step of a variable, in sizes of the sketch.
+# The longest step of a variable, in sizes of the sketch; of a goal that is far away, in half of its distance.
 _LONGEST = 0.25
 _MAX_STEPS = 30
 _MAX_CORRECTIONS = 8
@@ -166,19 +166,20 @@ class _Search:
     def _advance(self, along: Floats) -> bool:
         """Go along a direction as far as the cost falls and sizes allow; whether that moved anything."""
         reach = float(np.abs(along).max())
+        unit = max(1.0, 2 * float(np.abs(self.goal.misses(self.z)).max()))
         while True:
-            length = min(reach, self.longest)
+            length = min(reach, self.longest * unit)
             move = along * (length / reach)
             share, blocking = self._free_share(self.z, self.z + move)
             held = self.held if blocking is None else self._with_held([blocking])
             after = self._try(self.z + share * move, held, length)
             if after is not None:
-                far = float(np.abs(after - self.z).max()) >= _STILL
+                has_moved = float(np.abs(after - self.z).max()) >= _STILL
                 is_new = len(self.held) < len(held)
-                self.z, self.held, self.longest = after, held, min(4 * length, _LONGEST)
-                return far or is_new
-            self.longest = length / 4
-            if self.longest < _STILL:
+                self.z, self.held, self.longest = after, held, min(4 * length / unit, _LONGEST)
+                return has_moved or is_new
+            self.longest = length / unit / 4
+            if length < _STILL:
                 return False
 
     def _with_held(self, added: list[int]) -> list[int]:

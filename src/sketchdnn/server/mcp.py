@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.from_thread
@@ -28,7 +28,6 @@ import sketchdnn
 from sketchdnn.constraints import alternatives, constrain, repair
 from sketchdnn.errors import SketchError, quoted
 from sketchdnn.formats import FORMATS, dumps
-from sketchdnn.generation import CompleteRequest, GeneratedSketch, GenerateRequest, SketchDNN, complete
 from sketchdnn.geometry import Sketch, bounds, profile
 from sketchdnn.render import Style, describe, png
 
@@ -40,6 +39,9 @@ from .mcp_arguments import (
     GenerateArguments,
     RepairArguments,
 )
+
+if TYPE_CHECKING:
+    from sketchdnn.generation import GeneratedSketch, SketchDNN
 
 # Pixels of a picture, and bytes of all files of a result.
 PICTURE = 360
@@ -94,16 +96,23 @@ class Tools:
 
     def model(self) -> SketchDNN:
         """The model, loaded at its first use."""
+        # Imported here: torch takes seconds to load, and a client should not wait for it to connect.
+        from sketchdnn.generation import SketchDNN
+
         if self._model is None:
             self._model = SketchDNN.from_pretrained(self.model_name, device=self.device)
         return self._model
 
     def generate(self, arguments: GenerateArguments, on_progress: OnProgress) -> list[Result]:
+        from sketchdnn.generation import GenerateRequest
+
         request = GenerateRequest.parse(**arguments.request_options())
         generated = self.model().stream(request, lambda done: on_progress(done, request.count))
         return [_generated(one) for one in generated]
 
     def complete(self, arguments: CompleteArguments, on_progress: OnProgress) -> list[Result]:
+        from sketchdnn.generation import CompleteRequest, complete
+
         part, notes = arguments.read()
         request = CompleteRequest(part=part, **arguments.request_options())
         found = complete(self.model().system, request, lambda done: on_progress(done, request.count))

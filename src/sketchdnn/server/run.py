@@ -24,7 +24,7 @@ _BACKLOG = 1024
 # Seconds that an idle connection is kept.
 _KEEP_ALIVE = 20
 # After this time the process ends, even in the middle of a step of the model. Clients have been told before.
-_STOP_SECONDS = 3.5
+_STOP_SECONDS = 3.0
 
 
 @dataclass(frozen=True, slots=True)
