@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,9 +21,11 @@ from .studio_driver import Studio, browsing, serving
 
 PRIMITIVES = 16
 GOAL = 30
+# Positions that a pointer reports a second.
+_MOVES = 125
 # Pixels that the pointer goes to and fro.
 _REACH = 60
-_COLUMNS = ("sketch", "primitives", "constraints", "updates", "updates/s", "p50", "p95")
+_COLUMNS = ("sketch", "primitives", "constraints", "updates", "updates/s", "p50", "p95", "processor time")
 _WATCH = """async () => {
     const { store } = await import("/store.js");
     window.times = [];
@@ -31,12 +35,21 @@ _WATCH = """async () => {
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """The drag of one sketch; `times` are those of its updates, in milliseconds."""
+    """The drag of one sketch.
+
+    Attributes:
+        name: Which sketch.
+        primitives: Their number.
+        constraints: Their number.
+        times: When each update was shown, in milliseconds.
+        processor: Processor time of the server and the browser for an update, in milliseconds.
+    """
 
     name: str
     primitives: int
     constraints: int
     times: tuple[float, ...]
+    processor: float
 
     @property
     def rate(self) -> float:
@@ -46,7 +59,7 @@ class Row:
     def cells(self) -> tuple[str, ...]:
         p50, p95 = np.percentile(np.diff(self.times), [50, 95])
         counts = (str(self.primitives), str(self.constraints), str(len(self.times)))
-        return (self.name, *counts, f"{self.rate:.0f}", f"{p50:.0f} ms", f"{p95:.0f} ms")
+        return (self.name, *counts, f"{self.rate:.0f}", f"{p50:.0f} ms", f"{p95:.0f} ms", f"{self.processor:.0f} ms")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +67,7 @@ class StudioDrag:
     """The drags of all sketches."""
 
     rows: tuple[Row, ...]
+    load: float
 
     def table(self) -> Table:
         return rich_table("Drags in the studio", _COLUMNS, (row.cells() for row in self.rows))
@@ -61,7 +75,11 @@ class StudioDrag:
     def sentences(self) -> Iterator[str]:
         """The goal, and whether it is met."""
         slowest = min(row.rate for row in self.rows)
-        yield f"At least {GOAL} updates a second: {'met' if slowest >= GOAL else 'missed'} (slowest {slowest:.0f})."
+        met = "met" if slowest >= GOAL else "missed"
+        busy = f"at a load of {self.load:.0f} on {os.cpu_count()} cores"
+        yield f"At least {GOAL} updates a second: {met} {busy} (slowest {slowest:.0f})."
+        alone = 1e3 / max(row.processor for row in self.rows)
+        yield f"The processor time alone allows {alone:.0f} updates a second on one core that does nothing else."
 
     def markdown(self, command: str) -> str:
         table = markdown_table(_COLUMNS, (row.cells() for row in self.rows))
@@ -76,7 +94,7 @@ _PAGE = """# Dragging in the studio
 
 An end of a generated sketch is dragged to and fro in Chromium without a graphics card, on the machine of the
 server ({processor}). An update is one answer of `/drag`, shown by the page; the next position of the pointer is
-sent when the last one is answered.
+sent when the last one is answered. Processor time is that of all processes of the server and the browser.
 
 {table}
 
@@ -99,7 +117,7 @@ def measure(count: int, seconds: float, seed: int, on_stage: OnStage = ignore_st
         for number, sketch in enumerate(sketches):
             on_stage(f"dragging sketch {number + 1} of {count}")
             rows.append(_drag(studio, f"{number}", sketch, seconds))
-        return StudioDrag(tuple(rows))
+        return StudioDrag(tuple(rows), os.getloadavg()[0])
 
 
 def _drag(studio: Studio, name: str, sketch: Sketch, seconds: float) -> Row:
@@ -112,14 +130,34 @@ def _drag(studio: Studio, name: str, sketch: Sketch, seconds: float) -> Row:
     mouse.down()
     mouse.move(x + 10, y + 10)
     studio.page.evaluate("window.times.length = 0")
-    end, step = time.monotonic() + seconds, 0
+    end, step, before = time.monotonic() + seconds, 0, _processor_seconds()
     while time.monotonic() < end:
         step += 1
         offset = _REACH * abs((step / 40) % 2 - 1)
         mouse.move(x + offset, y + offset / 2)
+        time.sleep(1 / _MOVES)
     times: list[Any] = studio.page.evaluate("window.times")
+    used = _processor_seconds() - before
     mouse.up()
     studio.wait_for_drag()
     if len(times) < 3 or studio.faults:
         raise RuntimeError(f"sketch {name} was not dragged: {studio.message()} {studio.faults}")
-    return Row(name, len(sketch), len(sketch.constraints), tuple(times))
+    return Row(name, len(sketch), len(sketch.constraints), tuple(times), 1e3 * used / len(times))
+
+
+def _processor_seconds() -> float:
+    """Processor time of all processes that this one started, directly or through others."""
+    parents: dict[int, int] = {}
+    seconds: dict[int, float] = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text().rpartition(")")[2].split()
+        except OSError:  # it has ended
+            continue
+        pid = int(path.parent.name)
+        parents[pid] = int(fields[1])
+        seconds[pid] = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    own = {os.getpid()}
+    while found := {pid for pid, parent in parents.items() if parent in own and pid not in own}:
+        own |= found
+    return sum(seconds[pid] for pid in own if pid != os.getpid())
