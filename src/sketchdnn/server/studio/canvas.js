@@ -8,7 +8,7 @@ import { formatNumber, roundStep } from "./quantity.js";
 import { describe, describeConstraint } from "./sketch.js";
 import { store } from "./store.js";
 
-const LAYERS = ["grid", "curves", "markers", "points", "annotations", "draft"];
+const LAYERS = ["grid", "curves", "markers", "points", "annotations", "dimensions", "draft"];
 // Dimensions are drawn outside of the sketch.
 const MARGIN = 88;
 const GRID_PIXELS = 22;
@@ -28,6 +28,9 @@ export class Canvas {
   /** The view that was drawn last. */
   #drawn = { center: [0, 0], scale: 0 };
   #rest = 0;
+  #kept = new Map();
+  #constraints = null;
+  #count = 0;
   /** Whether a person moved the view since the whole sketch was shown. */
   #isMoved = false;
 
@@ -158,19 +161,40 @@ export class Canvas {
     this.#drawn = { center: this.center, scale: this.scale };
     for (const layer of Object.values(layers)) layer.removeAttribute("transform");
     this.svg.setAttribute("aria-label", `Sketch: ${describe(sketch)}`);
+    this.#forget(sketch);
     layers.grid.replaceChildren(...(store.shows.grid ? this.#grid() : []));
-    layers.curves.replaceChildren(...this.#curves(sketch));
+    put(layers.curves, this.#curves(sketch));
     layers.markers.replaceChildren(...this.#markers());
-    layers.points.replaceChildren(...this.#points(sketch));
-    this.#keepFocus(() => layers.annotations.replaceChildren(...this.#annotations(sketch)));
+    put(layers.points, this.#points(sketch));
+    const { marks, dimensions } = this.#annotations(sketch);
+    put(layers.annotations, marks);
+    this.#keepFocus(() => layers.dimensions.replaceChildren(...dimensions));
     layers.draft.replaceChildren(...this.#draft());
   }
 
-  /** Replace annotations without losing the keyboard focus on one of them. */
+  /** Elements are kept from drawing to drawing, so that a drag only moves them; those of another sketch are not. */
+  #forget(sketch) {
+    if (sketch.constraints === this.#constraints && sketch.primitives.length === this.#count) return;
+    [this.#constraints, this.#count] = [sketch.constraints, sketch.primitives.length];
+    this.#kept.clear();
+  }
+
+  /** The element of a key, made where there is none yet, with these attributes. */
+  #element(key, make, attributes) {
+    if (!this.#kept.has(key)) this.#kept.set(key, make());
+    const element = this.#kept.get(key);
+    for (const [name, value] of Object.entries(attributes)) {
+      const text = String(value);
+      if (element.getAttribute(name) !== text) element.setAttribute(name, text);
+    }
+    return element;
+  }
+
+  /** Replace dimensions without losing the keyboard focus on one of them. */
   #keepFocus(replace) {
-    const number = this.layers.annotations.contains(document.activeElement) ? document.activeElement.dataset.number : null;
+    const number = this.layers.dimensions.contains(document.activeElement) ? document.activeElement.dataset.number : null;
     replace();
-    if (number !== null) this.layers.annotations.querySelector(`.dimension[data-number="${number}"]`)?.focus({ preventScroll: true });
+    if (number !== null) this.layers.dimensions.querySelector(`.dimension[data-number="${number}"]`)?.focus({ preventScroll: true });
   }
 
   #grid() {
@@ -204,7 +228,8 @@ export class Canvas {
       else if (inspection?.freedom?.[index]) classes.push(`freedom-${inspection.freedom[index]}`);
       if (!ghost && (selection.has(`${index}:whole`) || selection.has(`${index}:point`))) classes.push("selected");
       if (!ghost && (hover?.key === `${index}:whole` || hover?.key === `${index}:point` || related.has(index))) classes.push("hover");
-      return s("path", { class: classes.join(" "), "data-index": index, d: pathOf(primitive, this.toPixel, this.scale) });
+      const look = { class: classes.join(" "), d: pathOf(primitive, this.toPixel, this.scale) };
+      return this.#element(`curve ${index}`, () => s("path", { "data-index": index }), look);
     });
     const rank = (element) => (element.classList.contains("selected") || element.classList.contains("hover") ? 2 : element.classList.contains("construction") ? 0 : 1);
     return elements.sort((a, b) => rank(a) - rank(b));
@@ -245,14 +270,15 @@ export class Canvas {
         if (!isFew && !isMarked && !isHover) continue;
         const [cx, cy] = this.toPixel(pointOf(primitive, part));
         const classes = ["dot", part, isMarked && "selected", isHover && "hover"].filter(Boolean).join(" ");
-        dots.push(s("circle", { class: classes, "data-key": key, cx, cy, r: isMarked || isHover ? 4.5 : part === "center" ? 1.8 : 2.6 }));
+        const r = isMarked || isHover ? 4.5 : part === "center" ? 1.8 : 2.6;
+        dots.push(this.#element(`dot ${key}`, () => s("circle", { "data-key": key }), { class: classes, cx, cy, r }));
       }
     });
     return dots;
   }
 
   #annotations(sketch) {
-    if (sketch.primitives.length > MANY) return [];
+    if (sketch.primitives.length > MANY) return { marks: [], dimensions: [] };
     const box = boundsOf(sketch.primitives);
     const view = { toPixel: this.toPixel, scale: this.scale, box };
     const { joints, glyphs, dimensions } = annotate(sketch, view, store.shows);
@@ -264,11 +290,20 @@ export class Canvas {
         numbers.some((n) => store.hover?.numbers?.includes(n)) && "hover",
         !store.ghost && numbers.some((n) => faulty.has(n)) && "faulty",
       ].filter(Boolean).join(" ");
-    return [
-      ...joints.map(({ at: [cx, cy], numbers }) => s("circle", { class: classesOf("joint", numbers), "data-numbers": numbers.join(), cx, cy, r: 3.4 })),
-      ...glyphs.map(({ type, at, numbers }) => glyph(type, at, numbers, classesOf("glyph", numbers), sketch)),
-      ...dimensions.map((dimension) => dimensionElement(dimension, classesOf("dimension", [dimension.number]), sketch)),
-    ];
+    // Several glyphs may stand for one constraint: they are told apart by their order.
+    const seen = new Map();
+    const joint = ({ at: [cx, cy], numbers }) =>
+      this.#element(`joint ${numbers}`, () => s("circle", { "data-numbers": numbers.join(), r: 3.4 }), { class: classesOf("joint", numbers), cx, cy });
+    const mark = ({ type, at, numbers }) => {
+      const key = `${type} ${numbers}`;
+      seen.set(key, (seen.get(key) ?? 0) + 1);
+      const look = { class: classesOf("glyph", numbers), transform: `translate(${at.map((value) => value.toFixed(1)).join(" ")})` };
+      return this.#element(`glyph ${key} ${seen.get(key)}`, () => glyph(type, numbers, sketch), look);
+    };
+    return {
+      marks: [...joints.map(joint), ...glyphs.map(mark)],
+      dimensions: dimensions.map((dimension) => dimensionElement(dimension, classesOf("dimension", [dimension.number]), sketch)),
+    };
   }
 
   #draft() {
@@ -291,14 +326,21 @@ export class Canvas {
   }
 }
 
-function glyph(type, [x, y], numbers, classes, sketch) {
+/** Put elements in the place of those of a layer, if they are others. */
+function put(layer, elements) {
+  const { childNodes } = layer;
+  const isSame = childNodes.length === elements.length && elements.every((element, index) => childNodes[index] === element);
+  if (!isSame) layer.replaceChildren(...elements);
+}
+
+function glyph(type, numbers, sketch) {
   const title = numbers.map((number) => describeConstraint(sketch, sketch.constraints[number])).join("\n");
   return s(
     "g",
-    { class: classes, "data-numbers": numbers.join() },
+    { "data-numbers": numbers.join() },
     s("title", {}, title),
-    s("rect", { x: x - 8, y: y - 8, width: 16, height: 16, rx: 3 }),
-    s("use", { href: `#i-c-${type}`, x: x - 7, y: y - 7, width: 14, height: 14 }),
+    s("rect", { x: -8, y: -8, width: 16, height: 16, rx: 3 }),
+    s("use", { href: `#i-c-${type}`, x: -7, y: -7, width: 14, height: 14 }),
   );
 }
 
