@@ -53,7 +53,7 @@ class Limits:
     per_client: int = 8
     requests: int = 512
     worker_bytes: int = 2**30
-    stop_seconds: float = 2.0
+    stop_seconds: float = 1.5
 
     def __post_init__(self) -> None:
         for each in fields(self):

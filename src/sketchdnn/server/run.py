@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 import os
 import socket
+import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from types import FrameType
 
@@ -24,7 +26,7 @@ _BACKLOG = 1024
 # Seconds that an idle connection is kept.
 _KEEP_ALIVE = 20
 # After this time the process ends, even in the middle of a step of the model. Clients have been told before.
-_STOP_SECONDS = 3.0
+_STOP_SECONDS = 2.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +84,13 @@ def serve(options: ServerOptions, on_ready: Callable[[str], None]) -> None:
         timeout_keep_alive=_KEEP_ALIVE,
         timeout_graceful_shutdown=max(1, round(options.limits.stop_seconds + 1)),
     )
+    server = Server(config, service, lambda: on_ready(url(options.host, port)))
     try:
-        Server(config, service, lambda: on_ready(url(options.host, port))).run(sockets=[listener])
+        server.run(sockets=[listener])
     finally:
         service.stop()
+        if server.exit_code is not None:
+            server.end_now()
 
 
 class Server(uvicorn.Server):
@@ -94,6 +99,7 @@ class Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, service: Service, on_ready: Callable[[], None]) -> None:
         super().__init__(config)
         self._service, self._on_ready = service, on_ready
+        self.exit_code: int | None = None  # set by a signal
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start, and say so."""
@@ -103,11 +109,20 @@ class Server(uvicorn.Server):
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Begin to stop. A second signal stops at once."""
+        self.exit_code = 128 + sig
         threading.Thread(target=self._service.stop, name="stop", daemon=True).start()
-        deadline = threading.Timer(_STOP_SECONDS, os._exit, [128 + sig])
+        deadline = threading.Timer(_STOP_SECONDS, self.end_now)
         deadline.daemon = True
         deadline.start()
         super().handle_exit(sig, frame)
+
+    def end_now(self) -> None:
+        """End the process at once: to take PyTorch and the model down may last seconds, and saves nothing."""
+        self._service.close_pools()
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError):
+                stream.flush()
+        os._exit(self.exit_code or 0)
 
 
 def bind(host: str, port: int) -> socket.socket:

@@ -94,10 +94,14 @@ class Service:
             self._wait_for_jobs(self.limits.stop_seconds)
             self.jobs.stop_running()
             self._wait_for_jobs(_END_SECONDS)
+            self.close_pools()
             self.model.close()
-            for pool in self.pools:
-                pool.close()
             self._stopped = True
+
+    def close_pools(self) -> None:
+        """End all worker processes."""
+        for pool in self.pools:
+            pool.close()
 
     def metric_lines(self) -> Iterable[str]:
         """All metrics."""

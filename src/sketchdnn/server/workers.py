@@ -60,13 +60,10 @@ class _Worker:
 
     def kill(self) -> None:
         """End the process and those that it started."""
-        with suppress(OSError):
-            if self.process.pid is not None:
+        if self.process.pid is not None:
+            with suppress(OSError):  # it has no group of its own yet
                 os.killpg(self.process.pid, signal.SIGKILL)
-        with suppress(OSError):
             self.process.kill()
-        self.process.join()
-        self.connection.close()
 
 
 class WorkerPool:
@@ -139,8 +136,7 @@ class WorkerPool:
             self._closed = True
             workers = list(self._workers.values())
         for worker in workers:
-            with suppress(OSError):
-                os.killpg(worker.process.pid or 0, signal.SIGKILL)
+            worker.kill()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _take(self, limit: float) -> _Worker:
@@ -158,6 +154,8 @@ class WorkerPool:
             with self._lock:
                 self._workers.pop(id(worker), None)
             worker.kill()
+            worker.process.join()
+            worker.connection.close()
             if self._closed:
                 return
             self.restarts += 1
