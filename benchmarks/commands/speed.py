@@ -1,4 +1,4 @@
-"""Commands that measure speed: `prepare`, `train`, `generate`, `step-overhead`, `api`, `raster` and `serve-load`."""
+"""Commands that measure speed: of data, training and sampling, of the server (`serve-load`) and of the studio."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ def register(app: typer.Typer) -> None:
         api: "api --out docs/results/api.md",
         raster: "raster --device cuda --data prepared --out docs/results/raster.md",
         serve_load: "serve-load --clients 50 --seconds 60 --out docs/results/serve.md",
+        studio_drag: "studio-drag --out docs/results/studio_drag.md",
     }
     for command, example in examples.items():
         app.command(epilog=f"Example: python -m benchmarks {example}")(command)
@@ -203,4 +204,21 @@ def serve_load(
             seed=seed,
             on_stage=on_stage,
         )
+    show(result, out, command_line(context))
+
+
+def studio_drag(
+    context: typer.Context,
+    count: Annotated[int, typer.Option(min=1, max=64, help="Sketches of 16 primitives.")] = 6,
+    seconds: Annotated[float, typer.Option(min=1, help="How long each is dragged.")] = 5,
+    seed: Seed = 0,
+    out: Page = None,
+) -> None:
+    """Updates a second while an end is dragged in the studio; needs Chromium."""
+    from benchmarks.results import check_output_file
+    from benchmarks.studio_drag import measure
+
+    check_output_file(out)
+    with stages() as on_stage:
+        result = measure(count, seconds, seed, on_stage)
     show(result, out, command_line(context))
