@@ -23,7 +23,7 @@ from sketchdnn.constraints import RoundOptions, round_dimensions
 from sketchdnn.constraints.rounding import Origin
 from sketchdnn.diffusion.sampling import Progress, SamplingOptions, Start
 from sketchdnn.errors import GeometryError, SketchError, display_path
-from sketchdnn.geometry import MM_PER_UNIT, Placement, Sketch, bounds, normalize
+from sketchdnn.geometry import MM_PER_UNIT, Part, Placement, Sketch, bounds, normalize
 from sketchdnn.geometry.quantities import parse_length
 from sketchdnn.render import Style
 from sketchdnn.representation import Decoded, layout
@@ -285,12 +285,28 @@ class Postprocess:
 
     def _place(self, sketch: Sketch, index: int) -> Sketch | None:
         try:
-            placed, _ = normalize(sketch, self.size / 2)
+            placed = _centered(sketch, self.size / 2)
             if self.placement is not None:
-                placed = self.placement.restore(sketch)
+                placed = self.placement.restore(_without_axes(sketch))
         except GeometryError:
             return None
         return replace(placed, units=self.units, extra={"id": f"seed {self.seed}, sketch {index}"})
+
+
+def _centered(sketch: Sketch, half_extent: float) -> Sketch:
+    """The sketch at a size, its box centered on the origin; an axis that constraints refer to stays where it is."""
+    placed, placement = normalize(sketch, half_extent)
+    is_kept = [any(c.refers_to(axis, Part.ORIGIN) for c in sketch.constraints) for axis in (Part.Y_AXIS, Part.X_AXIS)]
+    if any(is_kept):
+        by = [c / placement.scale if kept else 0.0 for c, kept in zip(placement.center, is_kept, strict=True)]
+        placed = placed.moved(1.0, (by[0], by[1]))
+    return placed
+
+
+def _without_axes(sketch: Sketch) -> Sketch:
+    """The sketch without constraints that hold in one place only."""
+    outside = (Part.X_AXIS, Part.Y_AXIS, Part.ORIGIN)
+    return replace(sketch, constraints=tuple(c for c in sketch.constraints if not c.refers_to(*outside)))
 
 
 @dataclass(slots=True)

@@ -50,8 +50,8 @@ class Intent(NamedTuple):
             return sketch
         moved = sketch.moved(1.0, (-self.shift[0], -self.shift[1]))
         primitives = tuple(before[i] if i in held else p for i, p in enumerate(moved))
-        gone = {part for part, by in zip(_AXIS_PARTS, self.shift, strict=True) if by}
-        constraints = tuple(c for c in sketch.constraints if not any(_is_outside(r, gone) for r in c.refs))
+        gone = [part for part, by in zip(_AXIS_PARTS, self.shift, strict=True) if by]
+        constraints = tuple(c for c in sketch.constraints if not c.refers_to(Part.ORIGIN, *gone))
         return replace(moved, primitives=primitives, constraints=constraints)
 
 
@@ -84,10 +84,6 @@ def find_intent(primitives: Primitives, constraints: Constraints, noise: float, 
             shift[axis] = -symmetry.at
             found += _symmetric_constraints(points, symmetry, axis, held)
     return Intent((shift[0], shift[1]), tuple(dict.fromkeys(found))) if found else None
-
-
-def _is_outside(ref: Ref, parts: Collection[Part]) -> bool:
-    return ref.primitive is None and (ref.part in parts or ref.part is Part.ORIGIN)
 
 
 class _Points:
@@ -127,7 +123,7 @@ class _Points:
             places, radius = self.rows[members], self.radius[members][:, None, None]
             width, height = (places + radius).max(axis=(0, 1)) - (places - radius).min(axis=(0, 1))
             best = max(best, (round(float(width * height), 6), -root))
-        return drawn & (self.component == -best[1])
+        return np.asarray(drawn & (self.component == -best[1]))
 
 
 class _Symmetry(NamedTuple):
