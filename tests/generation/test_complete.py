@@ -21,6 +21,7 @@ from sketchdnn.errors import SketchError
 from sketchdnn.generation import CompleteRequest, GeneratedSketch
 from sketchdnn.generation import complete as complete_request
 from sketchdnn.generation.completion_request import MAX_PART
+from sketchdnn.generation.conditions import CLOSE_TOLERANCE
 from sketchdnn.generation.distinct import SAME_IDEA, difference
 from sketchdnn.geometry import Box, Circle, Kind, Line, Point, Sketch, bounds, profile
 from sketchdnn.representation import SketchBatch
@@ -116,7 +117,8 @@ def test_additions_lie_in_the_window_and_are_of_the_kinds_asked_for(system: Syst
     window = Box((0.0, 0.0), (40.0, 40.0))
     for words in (window, "0,0,40,40"):
         for each in complete(system, OUTLINE, 3, steps=4, inside=words):
-            assert bounds(each.sketch.primitives[4:]).high[0] <= 40.0 + 0.1
+            slack = CLOSE_TOLERANCE * bounds(each.sketch).size
+            assert bounds(each.sketch.primitives[4:]).high[0] <= 40.0 + slack
     for kinds in ({Kind.CIRCLE: 2}, {"circle": 2}, "circle=2"):
         for each in complete(system, OUTLINE, 3, steps=4, kinds=kinds):
             curves = [p.kind for p in each.sketch.primitives[4:] if not p.construction]
