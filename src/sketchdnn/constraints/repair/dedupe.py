@@ -25,6 +25,7 @@ from sketchdnn.geometry import (
     overlaps,
 )
 from sketchdnn.geometry.intersections import carrier_distance, distance_to_curve, find_duplicates, midpoint
+from sketchdnn.geometry.primitives import arc_from_sweep
 
 from .quality import Action, ActionKind
 
@@ -145,7 +146,7 @@ class _Merger:
     def merge_pieces(self, tolerance: float, noise: float) -> bool:
         """Merge two joined pieces of one line or arc, if nothing else is at the joint; whether there were any."""
         curves = {i: p for i, p in sorted(self.primitives.items()) if isinstance(p, Line | Arc)}
-        best: tuple[float, int, int, Line | Arc | Circle] | None = None
+        best: tuple[float, int, int, Line | Arc] | None = None
         for (i, a), (j, b) in combinations(curves.items(), 2):
             if i in self.keep or j in self.keep or a.kind != b.kind or a.construction != b.construction:
                 continue
@@ -178,23 +179,23 @@ def _is_at(p: Primitive, place: Vec, tolerance: float) -> bool:
     return is_center or distance_to_curve(p, place) <= tolerance
 
 
-def _as_one(a: Line | Arc, b: Line | Arc, noise: float) -> tuple[float, Line | Arc | Circle | None]:
+def _as_one(a: Line | Arc, b: Line | Arc, noise: float) -> tuple[float, Line | Arc | None]:
     """How far two pieces are off their union, and the union; None if they are no pieces of one curve."""
+    union: Line | Arc
     if isinstance(a, Line) and isinstance(b, Line):
         (ax, ay), (bx, by) = ((p.end[0] - p.start[0], p.end[1] - p.start[1]) for p in (a, b))
         if abs(ax * by - ay * bx) > math.sin(_MAX_PIECE_BEND) * a.length * b.length:
             return math.inf, None
-        union: Line | Arc | Circle | None = _line_union(a, b)
-    elif isinstance(a, Arc) and isinstance(b, Arc) and abs(a.radius - b.radius) <= 2 * noise:
-        union = _arc_union(a, b, noise)
+        union = _line_union(a, b)
+    elif isinstance(a, Arc) and isinstance(b, Arc) and a.sweep + b.sweep < math.tau - _ALMOST_ROUND:
+        first, second = (a, b) if math.dist(a.end, b.start) <= math.dist(b.end, a.start) else (b, a)
+        union = arc_from_sweep(first.start, second.end, a.sweep + b.sweep, construction=a.construction)
     else:
-        return math.inf, None
-    if union is None:
         return math.inf, None
     places = (a.start, a.end, b.start, b.end, midpoint(a), midpoint(b))
     off = max(carrier_distance(union, place) for place in places)
-    overlap = a.length + b.length - union.length
-    return (off, union) if off <= noise and abs(overlap) <= 4 * noise else (math.inf, None)
+    fits = off <= noise and abs(a.length + b.length - union.length) <= 4 * noise
+    return (off, union) if fits else (math.inf, None)
 
 
 def extent(p: Primitive) -> float:
