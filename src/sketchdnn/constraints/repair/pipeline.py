@@ -128,7 +128,7 @@ class _Caution(NamedTuple):
     """How bold an attempt is, in shares of the tolerance: what is too small to matter, and how large the noise may be.
 
     Without `subtle`, only obvious constraints are inferred: coincident points, level lines, smooth joints. With
-    `intent`, what is nearly mirror symmetric becomes so; there is no such attempt on other sketches.
+    `intent`, what is nearly mirror symmetric becomes so.
     """
 
     sliver: float
@@ -329,8 +329,6 @@ class _Repair(NamedTuple):
         tolerance, state, keep, drawn = self.tolerance, canonical.state, canonical.keep, canonical.primitives
         distinct = Deduplicated(drawn, [(k,) for k in range(len(drawn))], [], canonical.given, state.num_own)
         drawn_off = drawn_noise(drawn, tolerance) if len(drawn) <= _MAX_TOGETHER else 0.0
-        if caution.intent and not drawn_off:
-            return None
         if caution.sliver:
             distinct = deduplicate(drawn, canonical.given, caution.sliver * tolerance, keep, state.num_own, drawn_off)
         own, sources = distinct.constraints, distinct.sources
@@ -344,8 +342,6 @@ class _Repair(NamedTuple):
         if estimate is not None:
             noise = min(noise, max(estimate, _MIN_NOISE * tolerance))
         intent = find_intent(before.primitives, [*own, *joins], drawn_off, held) if caution.intent else None
-        if caution.intent and intent is None:
-            return None
         limits = Limits(noise, caution.subtle, tolerance, held, self.budget)
         is_solved = bool(state.freedom) and num_left == len(drawn)
         solved = infer_and_solve(before, joins, limits, is_solved=is_solved, intent=intent)
