@@ -42,7 +42,7 @@ from .framing import (
 from .generate import GeneratedSketch
 from .goals import open_ends, resolve_goal
 from .repair import OnProgress, ignore
-from .suggestions import Candidate, Finisher
+from .suggestions import Finisher
 
 # The fewest candidates of a round.
 _MIN_CANDIDATES = 8
@@ -71,7 +71,7 @@ def complete(system: System, request: CompleteRequest, on_progress: OnProgress =
     """
     completion = Completion(system, request)
     finisher = completion.finisher
-    candidates: list[Candidate] = []
+    candidates = finisher.finish(*finisher.geometric_candidates())
     suggestions: list[GeneratedSketch] = []
     for number in range(MAX_ROUNDS):
         # The first round is most of the work, and often all.

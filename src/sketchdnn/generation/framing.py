@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import get_args
+from typing import Literal, get_args
 
 import torch
 from jaxtyping import Int
@@ -49,6 +49,8 @@ CONTEXT_SIZES = (MAX_CONTEXT, 9, 6)
 DUPLICATE_TOLERANCE = 0.01
 # Why an added primitive is left out.
 COLLAPSED = "too small, or too far out, for the coordinates of the part"
+# What had an idea: the model, or the geometry of the part alone (`geometric_ideas`).
+Origin = Literal["model", "geometry"]
 # A noise index that no sampler reaches.
 _FRAME_NOISE = 2**31 - 1
 
@@ -98,6 +100,7 @@ class CompletedPart:
         misfit: Distance of the sketch's box from the frame, as a fraction of the frame.
         rejected: Why rows of the model's output were left out.
         repaired: How rows of the model's output were made valid primitives.
+        origin: Where the additions come from.
     """
 
     sketch: Sketch
@@ -105,6 +108,7 @@ class CompletedPart:
     misfit: float
     rejected: tuple[str, ...] = ()
     repaired: tuple[str, ...] = ()
+    origin: Origin = "model"
 
 
 def check_method(system: System, method: str) -> None:

@@ -155,6 +155,7 @@ class GeneratedSketch:
         repair: What repair changed.
         num_given: Of a completion: how many of the first primitives are those of the part.
         scale: Of a completion: size of its frame over that of the part.
+        origin: Of a completion: `model`, or `geometry` if the idea follows from the part without the model.
     """
 
     index: int
@@ -169,6 +170,7 @@ class GeneratedSketch:
     repair: RepairReport | None = None
     num_given: int = 0
     scale: float | None = None
+    origin: str | None = None
 
 
 def stream(system: System, request: GenerateRequest, on_progress: OnProgress = ignore) -> Iterator[GeneratedSketch]:

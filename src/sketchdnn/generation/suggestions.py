@@ -9,13 +9,15 @@ from typing import NamedTuple
 from sketchdnn.constraints import round_dimensions, solve
 from sketchdnn.constraints.rounding import Origin
 from sketchdnn.design import score_design
-from sketchdnn.geometry import Kind, Primitive, Sketch, bounds
+from sketchdnn.geometry import Kind, Placement, Primitive, Sketch, bounds
 
 from .completion_request import CompleteRequest, added_to
 from .conditions import Shortfall, closure_faults, find_shortfall
 from .distinct import choose_distinct
-from .framing import CompletedPart, FramedPart
+from .engine import SampleId
+from .framing import MAX_CONTEXT, CompletedPart, FramedPart, nearest_primitives
 from .generate import GeneratedSketch
+from .geometric_ideas import geometric_ideas, symmetric_variants
 from .goals import Goal, additions, open_ends, prune, without_new_construction
 from .repair import RepairReport, repair_sketches
 
@@ -61,14 +63,28 @@ class Finisher:
     part: Sketch
     goal: Goal
 
+    def geometric_candidates(self) -> tuple[list[FramedPart], list[CompletedPart]]:
+        """Candidates that follow from the geometry of the part, if they are asked for."""
+        if not self.request.geometry or self.request.like is not None:
+            return [], []
+        ideas = geometric_ideas(self.part, self.goal)
+        box = bounds(self.part)
+        frame = Placement(box.center, box.size / 2)
+        parts = [FramedPart(self.part, frame, SampleId(0), context=self._context(idea)) for idea in ideas]
+        return parts, [CompletedPart(self._with(idea), len(idea), 0.0, origin="geometry") for idea in ideas]
+
     def finish(self, parts: Sequence[FramedPart], completed: Sequence[CompletedPart]) -> list[Candidate]:
         """The candidates that add something: without what cannot stay, repaired and scored."""
         num_given, window = len(self.part), self.request.box
         kept: list[tuple[FramedPart, CompletedPart]] = []
         for part, each in zip(parts, completed, strict=True):
             pruned = self._with_sketch(each, prune(each.sketch, num_given, self.goal, window, final=False))
-            if pruned.num_added:
-                kept.append((part, pruned))
+            if not pruned.num_added:
+                continue
+            kept.append((part, pruned))
+            if self.request.geometry:
+                variants = symmetric_variants(pruned.sketch, num_given)
+                kept += [(part, self._with_sketch(pruned, self._with(added))) for added in variants]
         candidates = []
         for (part, each), (repaired, report) in zip(kept, self._repair(kept), strict=True):
             whole = without_new_construction(each.sketch, repaired, num_given)
@@ -76,6 +92,8 @@ class Finisher:
             value, whole = self._without_defects(whole)
             if len(whole) > num_given:
                 shortfall = self._find_shortfall(whole)
+                if shortfall is not None and each.origin == "geometry":
+                    continue  # it may serve another request
                 candidates.append(Candidate(part, self._with_sketch(each, whole), value, shortfall, report))
         return candidates
 
@@ -95,9 +113,12 @@ class Finisher:
         ranking = sorted(range(len(candidates)), key=rank)
         clusters = choose_distinct(added, size, ranking, taken)
 
+        sampled = {self._sample(candidate) for candidate in candidates} - {None}
+
         def rank_cluster(number: int) -> tuple[float, float]:
             distance, cost = rank(number)
-            return distance, cost - _AGREEMENT_WEIGHT * len(clusters[number]) / len(candidates)
+            agreeing = {self._sample(candidates[member]) for member in clusters[number]} - {None}
+            return distance, cost - _AGREEMENT_WEIGHT * len(agreeing) / max(len(sampled), 1)
 
         best = sorted(clusters, key=rank_cluster)[: request.count]
         return [self._to_result(index, candidates[number]) for index, number in enumerate(best)]
@@ -117,6 +138,19 @@ class Finisher:
             for i, (local, report) in zip(group, repaired, strict=True):
                 results[i] = (self._whole(candidates[i][0], local), report)
         return results
+
+    def _sample(self, candidate: Candidate) -> SampleId | None:
+        """The sample of the model that a candidate is, or is a variant of."""
+        return candidate.part.sample if candidate.completed.origin == "model" else None
+
+    def _context(self, idea: Sequence[Primitive]) -> tuple[int, ...] | None:
+        """What repair looks at: of a large part, what is near to the additions."""
+        if len(self.part) <= MAX_CONTEXT:
+            return None
+        return nearest_primitives(self.part, [bounds([p]).center for p in idea])
+
+    def _with(self, added: Sequence[Primitive]) -> Sketch:
+        return replace(self.part, primitives=(*self.part.primitives, *added))
 
     def _with_sketch(self, completed: CompletedPart, sketch: Sketch) -> CompletedPart:
         return replace(completed, sketch=sketch, num_added=len(sketch) - len(self.part))
@@ -194,6 +228,7 @@ class Finisher:
             repair=report,
             num_given=len(self.part),
             scale=candidate.part.scale,
+            origin=candidate.completed.origin,
         )
 
 

@@ -1,0 +1,364 @@
+"""Ideas that follow from the geometry of a part, without the model.
+
+| goal | ideas |
+|---|---|
+| close | lines, corners and semicircles between the open ends; the other side of a part that is half of something |
+| inside | mirror images that are missing; further holes of a row or a circle; holes at the centers of round corners |
+
+They join the candidates of the model and are repaired, scored and sorted like them. `symmetric_variants` makes what the
+model added to a symmetric part symmetric.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from itertools import pairwise, product
+
+from sketchdnn.errors import GeometryError
+from sketchdnn.geometry import (
+    TAU,
+    Arc,
+    Chain,
+    Circle,
+    Line,
+    Loop,
+    Point,
+    Primitive,
+    Profile,
+    Sketch,
+    Vec,
+    arc_from_bulge,
+    arc_from_sweep,
+    bounds,
+    bulge,
+    profile,
+)
+from sketchdnn.geometry.mirror import Mirror, missing_images
+from sketchdnn.geometry.primitives import on_circle
+
+from .conditions import CLOSE_TOLERANCE
+from .distinct import difference
+from .goals import Goal, additions
+
+Additions = tuple[Primitive, ...]
+# The most ideas for a part.
+MAX_IDEAS = 12
+# Geometry and its mirror image are equal if they are nowhere farther apart than this fraction of the size.
+SYMMETRIC = 0.002
+# Directions whose cosine is closer to 0 or 1 than this are perpendicular or parallel.
+_STRAIGHT = 0.02
+# Corners that turn by less than this are no place for a hole (radians).
+_ROUND_CORNER = 1.2
+# Of a hole at the center of a round corner: its radius over that of the corner, and the least as a share of the size.
+_HOLE, _SMALLEST_HOLE = 0.5, 0.012
+# A hole keeps this distance from the box of the part and from its neighbors, in radii from its center.
+_MARGIN = 1.5
+# A circle of more holes is no pattern that a part shows.
+_MAX_ON_CIRCLE = 12
+
+
+def geometric_ideas(part: Sketch, goal: Goal) -> list[Additions]:
+    """What may be added to a part without a model. Some may not fit; those go like the model's."""
+    if goal == "extend":
+        return []
+    ideas = _features(part) if goal == "inside" else _closings(part)
+    found: list[Additions] = []
+    for idea in ideas:
+        if idea and len(found) < MAX_IDEAS and idea not in found:
+            found.append(idea)
+    return found
+
+
+# Closing an open part
+
+
+def _closings(part: Sketch) -> Iterator[Additions]:
+    """Ways to close an open part, each also with the features that the closed part lacks."""
+    closings = []
+    for closing in (*_other_sides(part), *_joins(part)):
+        if closing and not profile(part.primitives + closing, CLOSE_TOLERANCE).chains:
+            closings.append(closing)
+            yield closing
+    for closing in closings:
+        yield from (closing + more for more in _features(Sketch(part.primitives + closing)) if more)
+
+
+def _joins(part: Sketch) -> Iterator[Additions]:
+    """Lines, semicircles and corners between the ends of one chain, or of two chains in both ways."""
+    for pairs in _pairings(part, profile(part, CLOSE_TOLERANCE).chains):
+        yield tuple(Line(a, b) for (a, _), (b, _) in pairs if a != b)
+        arcs = [_semicircle(*first, *second) for first, second in pairs]
+        yield tuple(arc for arc in arcs if arc is not None)
+        if len(pairs) == 1:
+            yield from _corners(*pairs[0])
+
+
+# A loose end, and the direction in which the part ends there.
+_End = tuple[Vec, Vec]
+
+
+def _pairings(part: Sketch, chains: Sequence[Chain]) -> list[list[tuple[_End, _End]]]:
+    """The ends to join: of one chain, or of two chains in both ways."""
+    ends = [_ends(part, chain) for chain in chains]
+    match ends:
+        case [(a, b)]:
+            return [[(a, b)]]
+        case [(a, b), (c, d)]:
+            return [[(a, c), (b, d)], [(a, d), (b, c)]]
+    return []
+
+
+def _ends(part: Sketch, chain: Chain) -> tuple[_End, _End]:
+    """Both ends of a chain."""
+    first, last = chain.edges[0], chain.edges[-1]
+    out_first = _direction(part.primitives[first.primitive_index], at_end=not first.forward)
+    out_last = _direction(part.primitives[last.primitive_index], at_end=last.forward)
+    return (chain.start, out_first), (chain.end, out_last)
+
+
+def _direction(curve: Primitive, *, at_end: bool) -> Vec:
+    """The direction in which a line or arc leaves itself at its start or its end."""
+    sign = 1.0 if at_end else -1.0
+    if isinstance(curve, Arc):
+        angle = curve.end_angle if at_end else curve.start_angle
+        return (-sign * math.sin(angle), sign * math.cos(angle))
+    assert isinstance(curve, Line)  # noqa: S101 - only these are in chains
+    (x0, y0), (x1, y1) = curve.start, curve.end
+    return (sign * (x1 - x0) / curve.length, sign * (y1 - y0) / curve.length)
+
+
+def _semicircle(a: Vec, u: Vec, b: Vec, v: Vec) -> Arc | None:
+    """The semicircle that continues two parallel ends smoothly."""
+    chord = math.dist(a, b)
+    if chord == 0:
+        return None
+    cx, cy = (b[0] - a[0]) / chord, (b[1] - a[1]) / chord
+    if u[0] * v[0] + u[1] * v[1] < 1 - _STRAIGHT or abs(u[0] * cx + u[1] * cy) > _STRAIGHT:
+        return None
+    # Counter-clockwise, the arc lies to the right of the chord.
+    return arc_from_sweep(a, b, math.copysign(math.pi, u[0] * cy - u[1] * cx))
+
+
+def _corners(first: _End, second: _End) -> Iterator[Additions]:
+    """Two lines from end to end, each straight on or square to the part."""
+    (a, u), (b, v) = first, second
+    for straight, other_straight in product((False, True), repeat=2):
+        p, q = u if straight else (-u[1], u[0]), v if other_straight else (-v[1], v[0])
+        cross = p[0] * q[1] - p[1] * q[0]
+        if abs(cross) < _STRAIGHT:
+            continue
+        dx, dy = b[0] - a[0], b[1] - a[1]
+        s, t = (dx * q[1] - dy * q[0]) / cross, (dx * p[1] - dy * p[0]) / cross
+        near = 2 * CLOSE_TOLERANCE * math.dist(a, b)
+        # Straight on means ahead, not back over the part.
+        if (s if straight else abs(s)) > near and (t if other_straight else abs(t)) > near:
+            corner = (a[0] + s * p[0], a[1] + s * p[1])
+            yield (Line(a, corner), Line(corner, b))
+
+
+def _other_sides(part: Sketch) -> Iterator[Additions]:
+    """The mirror images that a part lacks, in the line of its open ends or the middle of what is symmetric."""
+    shape, box = profile(part, CLOSE_TOLERANCE), bounds(part)
+    ends = [end for chain in shape.chains for end in (chain.start, chain.end)]
+    near = CLOSE_TOLERANCE * box.size
+    open_curves = [part.primitives[edge.primitive_index] for chain in shape.chains for edge in chain.edges]
+    for axis in (0, 1):
+        middles = [bounds([curve]).center[axis] for curve in open_curves]
+        places = {round(at / near): at for at in (*middles, *(end[axis] for end in ends))}
+        for at in places.values():
+            images = missing_images(part.primitives, Mirror(axis, at), near)
+            if len(images) < len(part) or all(abs(end[axis] - at) <= near for end in ends):
+                yield images
+
+
+# Features inside a closed part
+
+
+def _features(part: Sketch) -> Iterator[Additions]:
+    """Features that a closed part seems to lack."""
+    shape = profile(part, CLOSE_TOLERANCE)
+    if not shape.loops:
+        return
+    outer = max(shape.loops, key=lambda loop: abs(loop.area))
+    outline = _members(part, outer)
+    mirrors = symmetry_axes(outline)
+    near = CLOSE_TOLERANCE * bounds(part).size
+    for ways in (mirrors[:1], mirrors[1:], mirrors):
+        complete = part.primitives
+        for mirror in ways:
+            complete += missing_images(complete, mirror, near)
+        yield complete[len(part) :]
+    holes = [p for p in part if isinstance(p, Circle) and not p.construction and p not in outline]
+    for equal in _equal_circles(holes, near):
+        yield from _rows(equal, part)
+        yield from _circular(equal, bounds(outline).center, near)
+    yield from _round_corners(part, shape, outer, near)
+
+
+def _members(part: Sketch, loop: Loop) -> list[Primitive]:
+    return [part.primitives[edge.primitive_index] for edge in loop.edges]
+
+
+def _equal_circles(circles: Iterable[Circle], near: float) -> list[list[Circle]]:
+    """The circles in groups of equal radius."""
+    groups: list[list[Circle]] = []
+    for circle in circles:
+        for group in groups:
+            if abs(group[0].radius - circle.radius) <= near:
+                group.append(circle)
+                break
+        else:
+            groups.append([circle])
+    return groups
+
+
+def _rows(equal: Sequence[Circle], part: Sketch) -> Iterator[Additions]:
+    """Level and upright rows of equal holes: further ones at both ends, and one in each gap."""
+    box = bounds(part)
+    near = CLOSE_TOLERANCE * box.size
+    for axis in (0, 1):
+        rows: dict[int, list[Circle]] = {}
+        for circle in equal:
+            rows.setdefault(round(circle.center[1 - axis] / near), []).append(circle)
+        for row in rows.values():
+            row.sort(key=lambda circle: circle.center[axis])
+            steps = [b.center[axis] - a.center[axis] for a, b in pairwise(row)]
+            if not steps or max(steps) - min(steps) > near:
+                continue
+            step, radius = sum(steps) / len(steps), row[0].radius
+            low, high = box.low[axis] + _MARGIN * radius, box.high[axis] - _MARGIN * radius
+            places = [row[0].center[axis] - step * k for k in range(1, 9)]
+            places += [row[-1].center[axis] + step * k for k in range(1, 9)]
+            yield _copies(row[0], axis, [at for at in places if low <= at <= high])
+            if step > 2 * (1 + _MARGIN) * radius:
+                yield _copies(row[0], axis, [(a.center[axis] + b.center[axis]) / 2 for a, b in pairwise(row)])
+
+
+def _copies(circle: Circle, axis: int, places: Iterable[float]) -> Additions:
+    """Copies of a circle with other coordinates along an axis."""
+    x, y = circle.center
+    return tuple(Circle((at, y) if axis == 0 else (x, at), circle.radius) for at in places)
+
+
+def _circular(equal: Sequence[Circle], center: Vec, near: float) -> Iterator[Additions]:
+    """The holes that a circle of equal holes about a center lacks."""
+    reach = math.dist(equal[0].center, center)
+    if len(equal) < 2 or reach <= near or any(abs(math.dist(c.center, center) - reach) > near for c in equal):
+        return
+    angles = sorted(math.atan2(c.center[1] - center[1], c.center[0] - center[0]) for c in equal)
+    steps = [b - a for a, b in pairwise([*angles, angles[0] + TAU])]
+    number = round(TAU / min(steps))
+    slack = near / reach
+    if number > _MAX_ON_CIRCLE or any(abs(step * number / TAU - round(step * number / TAU)) > slack for step in steps):
+        return
+    places = [on_circle(center, reach, angles[0] + k * TAU / number) for k in range(number)]
+    taken = [c.center for c in equal]
+    yield tuple(Circle(at, equal[0].radius) for at in places if all(math.dist(at, other) > near for other in taken))
+
+
+def _round_corners(part: Sketch, shape: Profile, outer: Loop, near: float) -> Iterator[Additions]:
+    """Holes at the centers of equal round corners, as large as one that is there."""
+    arcs = [(part.primitives[edge.primitive_index], edge.forward) for edge in outer.edges]
+    # Around an outline, counter-clockwise arcs are the convex ones.
+    convex = [p for p, forward in arcs if forward and isinstance(p, Arc) and p.sweep > _ROUND_CORNER]
+    holes = [p for p in part if isinstance(p, Circle) and not p.construction]
+    for arc_radius in sorted({round(arc.radius / near) for arc in convex}, reverse=True):
+        corners = [arc for arc in convex if round(arc.radius / near) == arc_radius]
+        present = [hole for hole in holes if any(math.dist(hole.center, arc.center) <= near for arc in corners)]
+        radius = present[0].radius if present else _HOLE * corners[0].radius
+        if radius < _SMALLEST_HOLE * bounds(part).size:
+            continue
+        centers = list(dict.fromkeys((arc.center) for arc in corners))
+        free = [at for at in centers if all(math.dist(hole.center, at) > near for hole in holes)]
+        yield tuple(Circle(at, radius) for at in free)
+
+
+# Symmetry of what the model added
+
+
+def symmetric_variants(sketch: Sketch, num_given: int) -> list[Additions]:
+    """Additions made symmetric, if the part is symmetric and they are not: about each of its axes, and about both."""
+    part, size = Sketch(sketch.primitives[:num_given]), bounds(sketch).size
+    added = sketch.primitives[num_given:]
+    mirrors = symmetry_axes(part.primitives)
+    ways = [[mirror] for mirror in mirrors] + ([mirrors] if len(mirrors) == 2 else [])
+    variants: list[Additions] = []
+    for way in ways:
+        variant = added
+        for mirror in way:
+            variant = _made_symmetric(variant, part, mirror, size)
+        if all(difference(variant, other, size) > SYMMETRIC for other in (added, *variants)):
+            variants.append(variant)
+    return variants
+
+
+def symmetry_axes(primitives: Sequence[Primitive]) -> list[Mirror]:
+    """The upright and the level line through the center of the box, if the primitives are symmetric about it."""
+    box = bounds(primitives)
+    mirrors = [Mirror(0, box.center[0]), Mirror(1, box.center[1])]
+    return [mirror for mirror in mirrors if not missing_images(primitives, mirror, SYMMETRIC * box.size)]
+
+
+def _made_symmetric(added: Additions, part: Sketch, mirror: Mirror, size: float) -> Additions:
+    """The groups of additions that are symmetric, and the others made so: on the axis, or with their mirror image."""
+    whole = Sketch(part.primitives + added)
+    ends = [end for chain in profile(part, CLOSE_TOLERANCE).chains for end in (chain.start, chain.end)]
+    result: list[Primitive] = []
+    for group in sorted(additions(whole, len(part)), key=min):
+        items = tuple(whole.primitives[i] for i in sorted(group))
+        image = tuple(mirror.primitive(p) for p in items)
+        if not missing_images(items, mirror, SYMMETRIC * size):
+            result += items
+        elif (path := _symmetric_path(items, mirror, ends, size)) is not None:
+            result += path
+        elif _share_space(items, image):
+            off = mirror.at - bounds(items).center[mirror.axis]
+            result += Sketch(items).moved(by=(off, 0.0) if mirror.axis == 0 else (0.0, off)).primitives
+        elif not any(_share_space(items, [p]) for p in result):
+            result += (*items, *image)
+    return tuple(result)
+
+
+def _share_space(first: Sequence[Primitive], second: Sequence[Primitive]) -> bool:
+    """Whether the boxes of two sets of primitives overlap."""
+    a, b = bounds(first), bounds(second)
+    return all(a.low[axis] < b.high[axis] and b.low[axis] < a.high[axis] for axis in (0, 1))
+
+
+def _symmetric_path(items: Additions, mirror: Mirror, ends: Sequence[Vec], size: float) -> Additions | None:
+    """A path between two open ends of the part whose second half is the mirror image of the first.
+
+    None if the items are no path of an odd number of curves between mirrored ends.
+    """
+    if any(isinstance(p, Circle | Point) or p.construction for p in items):
+        return None
+    chains = profile(Sketch(items), CLOSE_TOLERANCE).chains
+    if len(chains) != 1 or len(chains[0].edges) != len(items) or len(items) % 2 == 0:
+        return None
+    (chain,) = chains
+    near = CLOSE_TOLERANCE * size
+    if math.dist(mirror.point(chain.start), chain.end) > 2 * near:
+        return None
+    if not all(any(math.dist(end, at) <= near for at in ends) for end in (chain.start, chain.end)):
+        return None
+    half = [items[edge.primitive_index] for edge in chain.edges[: len(items) // 2]]
+    at = chain.start
+    for edge in chain.edges[: len(half)]:
+        at = _far_end(items[edge.primitive_index], forward=edge.forward)
+    edge = chain.edges[len(half)]
+    middle = items[edge.primitive_index]
+    with suppress(GeometryError):
+        if isinstance(middle, Arc):
+            bend = bulge(middle) if edge.forward else -bulge(middle)
+            middle = arc_from_bulge(at, mirror.point(at), bend)
+        else:
+            middle = Line(at, mirror.point(at))
+        return (*half, middle, *(mirror.primitive(p) for p in half))
+    return None
+
+
+def _far_end(p: Primitive, *, forward: bool) -> Vec:
+    assert isinstance(p, Line | Arc)  # noqa: S101 - only these are in chains
+    return p.end if forward else p.start
