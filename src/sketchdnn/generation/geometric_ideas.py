@@ -39,7 +39,6 @@ from sketchdnn.geometry.mirror import Mirror, missing_images
 from sketchdnn.geometry.primitives import on_circle
 
 from .conditions import CLOSE_TOLERANCE
-from .distinct import difference
 from .goals import Goal, additions
 
 Additions = tuple[Primitive, ...]
@@ -51,9 +50,11 @@ SYMMETRIC = 0.002
 _STRAIGHT = 0.02
 # Corners that turn by less than this are no place for a hole (radians).
 _ROUND_CORNER = 1.2
+# The end of a lug, which takes a hole without a second one like it.
+_ROUND_END = 2.6
 # Of a hole at the center of a round corner: its radius over that of the corner, and the least as a share of the size.
 _HOLE, _SMALLEST_HOLE = 0.5, 0.012
-# A hole keeps this distance from the box of the part and from its neighbors, in radii from its center.
+# The centers of a row keep this distance from the box of the part, in radii.
 _MARGIN = 1.5
 # A circle of more holes is no pattern that a part shows.
 _MAX_ON_CIRCLE = 12
@@ -185,16 +186,20 @@ def _features(part: Sketch) -> Iterator[Additions]:
     outline = _members(part, outer)
     mirrors = symmetry_axes(outline)
     near = CLOSE_TOLERANCE * bounds(part).size
+    inner = [p for p in part if p not in outline]
+    holes = [p for p in inner if isinstance(p, Circle) and not p.construction]
+    ideas: list[Additions] = []
     for ways in (mirrors[:1], mirrors[1:], mirrors):
-        complete = part.primitives
+        complete = tuple(inner)
         for mirror in ways:
             complete += missing_images(complete, mirror, near)
-        yield complete[len(part) :]
-    holes = [p for p in part if isinstance(p, Circle) and not p.construction and p not in outline]
+        ideas.append(complete[len(inner) :])
     for equal in _equal_circles(holes, near):
-        yield from _rows(equal, part)
-        yield from _circular(equal, bounds(outline).center, near)
-    yield from _round_corners(part, shape, outer, near)
+        ideas += _rectangles(equal, near)
+        ideas += _rows(equal, part)
+        ideas += _circular(equal, bounds(outline).center, near)
+    ideas += _round_corners(part, shape, outer, near)
+    yield from (idea for idea in ideas if _has_room(idea, inner))
 
 
 def _members(part: Sketch, loop: Loop) -> list[Primitive]:
@@ -212,6 +217,31 @@ def _equal_circles(circles: Iterable[Circle], near: float) -> list[list[Circle]]
         else:
             groups.append([circle])
     return groups
+
+
+def _has_room(added: Additions, inner: Sequence[Primitive]) -> bool:
+    """Whether added circles lie a radius or more from circles inside the outline, and additions share no other space."""
+    for p in added:
+        for q in inner:
+            if isinstance(p, Circle) and isinstance(q, Circle):
+                if math.dist(p.center, q.center) < q.radius + 2 * p.radius:
+                    return False
+            elif _share_space([p], [q]):
+                return False
+    return True
+
+
+def _rectangles(equal: Sequence[Circle], near: float) -> Iterator[Additions]:
+    """The fourth of three equal holes at corners of a rectangle."""
+    centers = [circle.center for circle in equal]
+    for x, _ in centers:
+        for _, y in centers:
+            if any(math.dist(at, (x, y)) <= near for at in centers):
+                continue
+            across = [at for at in centers if abs(at[0] - x) > near and abs(at[1] - y) > near]
+            beside = [at for at in centers if abs(at[0] - x) <= near], [at for at in centers if abs(at[1] - y) <= near]
+            if any(abs(a[0] - c[0]) <= near and abs(b[1] - c[1]) <= near for b, a, c in product(*beside, across)):
+                yield (Circle((x, y), equal[0].radius),)
 
 
 def _rows(equal: Sequence[Circle], part: Sketch) -> Iterator[Additions]:
@@ -232,8 +262,7 @@ def _rows(equal: Sequence[Circle], part: Sketch) -> Iterator[Additions]:
             places = [row[0].center[axis] - step * k for k in range(1, 9)]
             places += [row[-1].center[axis] + step * k for k in range(1, 9)]
             yield _copies(row[0], axis, [at for at in places if low <= at <= high])
-            if step > 2 * (1 + _MARGIN) * radius:
-                yield _copies(row[0], axis, [(a.center[axis] + b.center[axis]) / 2 for a, b in pairwise(row)])
+            yield _copies(row[0], axis, [(a.center[axis] + b.center[axis]) / 2 for a, b in pairwise(row)])
 
 
 def _copies(circle: Circle, axis: int, places: Iterable[float]) -> Additions:
@@ -268,7 +297,7 @@ def _round_corners(part: Sketch, shape: Profile, outer: Loop, near: float) -> It
         corners = [arc for arc in convex if round(arc.radius / near) == arc_radius]
         present = [hole for hole in holes if any(math.dist(hole.center, arc.center) <= near for arc in corners)]
         radius = present[0].radius if present else _HOLE * corners[0].radius
-        if radius < _SMALLEST_HOLE * bounds(part).size:
+        if radius < _SMALLEST_HOLE * bounds(part).size or (len(corners) == 1 and corners[0].sweep < _ROUND_END):
             continue
         centers = list(dict.fromkeys((arc.center) for arc in corners))
         free = [at for at in centers if all(math.dist(hole.center, at) > near for hole in holes)]
@@ -289,7 +318,7 @@ def symmetric_variants(sketch: Sketch, num_given: int) -> list[Additions]:
         variant = added
         for mirror in way:
             variant = _made_symmetric(variant, part, mirror, size)
-        if all(difference(variant, other, size) > SYMMETRIC for other in (added, *variants)):
+        if variant != added and variant not in variants:
             variants.append(variant)
     return variants
 

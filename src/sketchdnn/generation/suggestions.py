@@ -17,14 +17,19 @@ from .distinct import choose_distinct
 from .engine import SampleId
 from .framing import MAX_CONTEXT, CompletedPart, FramedPart, nearest_primitives
 from .generate import GeneratedSketch
-from .geometric_ideas import geometric_ideas, symmetric_variants
+from .geometric_ideas import geometric_ideas, symmetric_variants, symmetry_axes
 from .goals import Goal, additions, open_ends, prune, without_new_construction
 from .repair import RepairReport, repair_sketches
 
 # A group of additions goes if the score is higher by this without it.
 _MIN_GAIN = 0.02
-# What the share of the candidates with the same idea, and a frame that is not filled, count beside the score.
-_AGREEMENT_WEIGHT, _MISFIT_WEIGHT = 0.2, 0.1
+# What counts beside the score, fitted so that real originals rank before candidates (docs/completion.md): each axis of
+# symmetry of the whole, each degree of freedom that was added, each added curve, the share of the samples with the same
+# idea, and a frame that is not filled.
+_AXIS_WEIGHT, _FREEDOM_WEIGHT, _CURVE_WEIGHT = 0.4, -0.2, 0.08
+_AGREEMENT_WEIGHT, _MISFIT_WEIGHT = 0.5, -0.1
+# Candidates whose score is below this share of the best are no suggestions.
+_LEAST_SCORE = 0.6
 
 
 class Candidate(NamedTuple):
@@ -34,6 +39,7 @@ class Candidate(NamedTuple):
         part: The part in the frame that it was sampled in.
         completed: The part and what was added.
         value: Its score as a design.
+        merit: The score and what else ranks it.
         shortfall: Which of the requirements it fails.
         repair: What repair changed.
     """
@@ -41,6 +47,7 @@ class Candidate(NamedTuple):
     part: FramedPart
     completed: CompletedPart
     value: float
+    merit: float
     shortfall: Shortfall | None
     repair: RepairReport | None
 
@@ -94,21 +101,25 @@ class Finisher:
                 shortfall = self._find_shortfall(whole)
                 if shortfall is not None and each.origin == "geometry":
                     continue  # it may serve another request
-                candidates.append(Candidate(part, self._with_sketch(each, whole), value, shortfall, report))
+                finished = self._with_sketch(each, whole)
+                merit = value + self._regularity(part, whole) + _MISFIT_WEIGHT * each.misfit
+                candidates.append(Candidate(part, finished, value, merit, shortfall, report))
         return candidates
 
     def choose(self, candidates: Sequence[Candidate]) -> list[GeneratedSketch]:
         """The best candidate of each idea, best first."""
         request, num_given, size = self.request, len(self.part), bounds(self.part).size
-        added = [candidate.sketch.primitives[num_given:] for candidate in candidates]
-        taken = [added_to(request.part, other) for other in request.unlike]
+        least = _LEAST_SCORE * max((candidate.value for candidate in candidates), default=0.0)
+        candidates = [candidate for candidate in candidates if candidate.value >= least]
+        added = [_curves(candidate.sketch.primitives[num_given:]) for candidate in candidates]
+        taken = [_curves(added_to(request.part, other)) for other in request.unlike]
         if request.like is not None:
-            taken.append(added_to(request.part, request.like))
+            taken.append(_curves(added_to(request.part, request.like)))
 
         def rank(number: int) -> tuple[float, float]:
             candidate = candidates[number]
             distance = candidate.shortfall.distance if candidate.shortfall else 0.0
-            return distance, _MISFIT_WEIGHT * candidate.completed.misfit - candidate.value
+            return distance, -candidate.merit
 
         ranking = sorted(range(len(candidates)), key=rank)
         clusters = choose_distinct(added, size, ranking, taken)
@@ -138,6 +149,17 @@ class Finisher:
             for i, (local, report) in zip(group, repaired, strict=True):
                 results[i] = (self._whole(candidates[i][0], local), report)
         return results
+
+    def _regularity(self, part: FramedPart, sketch: Sketch) -> float:
+        """What few free dimensions and symmetry add to the score: candidates differ more in these than in defects."""
+        num_given = len(self.part)
+        curves = sum(not p.construction and p.kind is not Kind.POINT for p in sketch.primitives[num_given:])
+        symmetry = _AXIS_WEIGHT * len(symmetry_axes(sketch.primitives))
+        if not self.request.repair:
+            return symmetry
+        known = range(num_given) if part.context is None else part.context
+        free = solve(sketch.select([*known, *range(num_given, len(sketch))])).dof - solve(self.part.select(known)).dof
+        return symmetry + _FREEDOM_WEIGHT * max(free, 0) + _CURVE_WEIGHT * curves
 
     def _sample(self, candidate: Candidate) -> SampleId | None:
         """The sample of the model that a candidate is, or is a variant of."""
@@ -230,6 +252,11 @@ class Finisher:
             scale=candidate.part.scale,
             origin=candidate.completed.origin,
         )
+
+
+def _curves(added: Sequence[Primitive]) -> Sequence[Primitive]:
+    """What makes the idea of additions: their curves; if there are none, all."""
+    return [p for p in added if not p.construction and p.kind is not Kind.POINT] or added
 
 
 def _kinds_shortfall(required: Mapping[Kind, int], added: Sequence[Primitive]) -> Shortfall | None:
