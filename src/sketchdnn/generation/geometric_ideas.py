@@ -26,7 +26,6 @@ from sketchdnn.geometry import (
     Loop,
     Point,
     Primitive,
-    Profile,
     Sketch,
     Vec,
     arc_from_bulge,
@@ -83,7 +82,7 @@ def _closings(part: Sketch) -> Iterator[Additions]:
             closings.append(closing)
             yield closing
     for closing in closings:
-        yield from (closing + more for more in _features(Sketch(part.primitives + closing)) if more)
+        yield from (closing + more for more in _features(Sketch(part.primitives + closing), corners=False) if more)
 
 
 def _joins(part: Sketch) -> Iterator[Additions]:
@@ -177,8 +176,8 @@ def _other_sides(part: Sketch) -> Iterator[Additions]:
 # Features inside a closed part
 
 
-def _features(part: Sketch) -> Iterator[Additions]:
-    """Features that a closed part seems to lack."""
+def _features(part: Sketch, *, corners: bool = True) -> Iterator[Additions]:
+    """Features that a closed part seems to lack. Without `corners`, holes in round corners are those of round ends."""
     shape = profile(part, CLOSE_TOLERANCE)
     if not shape.loops:
         return
@@ -198,7 +197,7 @@ def _features(part: Sketch) -> Iterator[Additions]:
         ideas += _rectangles(equal, near)
         ideas += _rows(equal, part)
         ideas += _circular(equal, bounds(outline).center, near)
-    ideas += _round_corners(part, shape, outer, near)
+    ideas += _round_corners(part, outer, _ROUND_CORNER if corners else _ROUND_END)
     yield from (idea for idea in ideas if _has_room(idea, inner))
 
 
@@ -220,7 +219,7 @@ def _equal_circles(circles: Iterable[Circle], near: float) -> list[list[Circle]]
 
 
 def _has_room(added: Additions, inner: Sequence[Primitive]) -> bool:
-    """Whether added circles lie a radius or more from circles inside the outline, and additions share no other space."""
+    """Whether added circles lie a radius from those inside the outline, and other additions share no space with it."""
     for p in added:
         for q in inner:
             if isinstance(p, Circle) and isinstance(q, Circle):
@@ -287,11 +286,12 @@ def _circular(equal: Sequence[Circle], center: Vec, near: float) -> Iterator[Add
     yield tuple(Circle(at, equal[0].radius) for at in places if all(math.dist(at, other) > near for other in taken))
 
 
-def _round_corners(part: Sketch, shape: Profile, outer: Loop, near: float) -> Iterator[Additions]:
+def _round_corners(part: Sketch, outer: Loop, least: float) -> Iterator[Additions]:
     """Holes at the centers of equal round corners, as large as one that is there."""
     arcs = [(part.primitives[edge.primitive_index], edge.forward) for edge in outer.edges]
     # Around an outline, counter-clockwise arcs are the convex ones.
-    convex = [p for p, forward in arcs if forward and isinstance(p, Arc) and p.sweep > _ROUND_CORNER]
+    convex = [p for p, forward in arcs if forward and isinstance(p, Arc) and p.sweep > least]
+    near = CLOSE_TOLERANCE * bounds(part).size
     holes = [p for p in part if isinstance(p, Circle) and not p.construction]
     for arc_radius in sorted({round(arc.radius / near) for arc in convex}, reverse=True):
         corners = [arc for arc in convex if round(arc.radius / near) == arc_radius]

@@ -12,13 +12,12 @@ place for them, or stay open. The rest of a suggestion may still be good.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Literal, get_args
 
 from sketchdnn.errors import SketchError
-from sketchdnn.geometry import Arc, Box, Circle, Line, Point, Profile, Sketch, Vec, bounds, profile
+from sketchdnn.geometry import Arc, Box, Line, Point, Profile, Sketch, Vec, bounds, profile
 from sketchdnn.geometry.loops import build_graph
 from sketchdnn.geometry.proximity import component_roots
 
@@ -112,7 +111,6 @@ def _faulty_additions(
         yield from (group for group in groups if not _lies_in(sketch, group, window))
     size = bounds(sketch).size
     yield from (group for group in groups if _is_speck(sketch, group, size))
-    yield from (group for group in groups if _marks_nothing_new(sketch, group, CLOSE_TOLERANCE * size))
     if goal == "inside":
         outside = bounds(sketch.primitives[:num_given])
         yield from (group for group in groups if not _lies_in(sketch, group, outside))
@@ -163,26 +161,6 @@ def _has_place(shape: Profile, group: frozenset[int], given: frozenset[int], goa
 def _is_speck(sketch: Sketch, group: frozenset[int], size: float) -> bool:
     items = [sketch.primitives[i] for i in group]
     return not any(isinstance(item, Point) for item in items) and bounds(items).size < _SPECK * size
-
-
-def _marks_nothing_new(sketch: Sketch, group: frozenset[int], near: float) -> bool:
-    """Whether the group is a point at an end or a center of a curve, or at another point."""
-    (first, *_) = group
-    point = sketch.primitives[first]
-    if not isinstance(point, Point):
-        return False
-    places: list[Vec] = []
-    for number, p in enumerate(sketch):
-        match p:
-            case Line():
-                places += [p.start, p.end]
-            case Arc():
-                places += [p.start, p.end, p.center]
-            case Circle():
-                places.append(p.center)
-            case Point():
-                places += [p.at] if number < first else []
-    return any(math.dist(point.at, place) <= near for place in places)
 
 
 def _lies_in(sketch: Sketch, group: frozenset[int], window: Box) -> bool:

@@ -85,7 +85,8 @@ class Finisher:
         num_given, window = len(self.part), self.request.box
         kept: list[tuple[FramedPart, CompletedPart]] = []
         for part, each in zip(parts, completed, strict=True):
-            pruned = self._with_sketch(each, prune(each.sketch, num_given, self.goal, window, final=False))
+            drawn = self._without_points(each.sketch)
+            pruned = self._with_sketch(each, prune(drawn, num_given, self.goal, window, final=False))
             if not pruned.num_added:
                 continue
             kept.append((part, pruned))
@@ -97,7 +98,7 @@ class Finisher:
             whole = without_new_construction(each.sketch, repaired, num_given)
             whole = prune(whole, num_given, self.goal, window, final=self.request.repair)
             value, whole = self._without_defects(whole)
-            if len(whole) > num_given:
+            if self._adds_enough(whole):
                 shortfall = self._find_shortfall(whole)
                 if shortfall is not None and each.origin == "geometry":
                     continue  # it may serve another request
@@ -131,7 +132,8 @@ class Finisher:
             agreeing = {self._sample(candidates[member]) for member in clusters[number]} - {None}
             return distance, cost - _AGREEMENT_WEIGHT * len(agreeing) / max(len(sampled), 1)
 
-        best = sorted(clusters, key=rank_cluster)[: request.count]
+        ranked = sorted(clusters, key=rank_cluster)
+        best = sorted(_balanced(ranked, candidates, request.count), key=rank_cluster)
         return [self._to_result(index, candidates[number]) for index, number in enumerate(best)]
 
     def _repair(
@@ -149,6 +151,19 @@ class Finisher:
             for i, (local, report) in zip(group, repaired, strict=True):
                 results[i] = (self._whole(candidates[i][0], local), report)
         return results
+
+    def _without_points(self, sketch: Sketch) -> Sketch:
+        """Without added points, unless they are asked for: those of the model mark nothing that a part needs."""
+        num_given, kinds = len(self.part), self.request.added_kinds
+        if kinds is not None and kinds.get(Kind.POINT):
+            return sketch
+        kept = [n for n, p in enumerate(sketch) if n < num_given or p.kind is not Kind.POINT]
+        return sketch if len(kept) == len(sketch) else sketch.select(kept)
+
+    def _adds_enough(self, sketch: Sketch) -> bool:
+        """Whether anything was added; construction alone is enough only where kinds are asked for."""
+        added = sketch.primitives[len(self.part) :]
+        return bool(added) if self.request.added_kinds is not None else any(not p.construction for p in added)
 
     def _regularity(self, part: FramedPart, sketch: Sketch) -> float:
         """What few free dimensions and symmetry add to the score: candidates differ more in these than in defects."""
@@ -217,8 +232,6 @@ class Finisher:
         faults = [find_shortfall(request.conditions, sketch)]
         if request.added_kinds is not None:
             faults.append(_kinds_shortfall(request.added_kinds, added))
-        elif all(p.construction or p.kind is Kind.POINT for p in added):
-            faults.append(Shortfall("it adds no curve but construction", 1.0))
         if request.closed or self.goal == "close":
             faults += list(closure_faults(sketch))
         found = [fault for fault in faults if fault is not None]
@@ -252,6 +265,14 @@ class Finisher:
             scale=candidate.part.scale,
             origin=candidate.completed.origin,
         )
+
+
+def _balanced(ranked: Sequence[int], candidates: Sequence[Candidate], count: int) -> list[int]:
+    """The first `count`, but no more than half of them of geometry where the model has enough."""
+    of_model = [number for number in ranked if candidates[number].completed.origin == "model"]
+    others = [number for number in ranked if number not in of_model]
+    num_others = max(count // 2, count - len(of_model))
+    return [*others[:num_others], *of_model[: count - len(others[:num_others])]]
 
 
 def _curves(added: Sequence[Primitive]) -> Sequence[Primitive]:
