@@ -27,16 +27,14 @@ from sketchdnn.systems import System
 from .completion_request import CompleteRequest, added_to
 from .conditioning import choose_added_kinds, encode_sketches
 from .conditions import format_range, trained_range
+from .context import CONTEXT_SIZES, MAX_CONTEXT, Context, choose_context
 from .engine import Engine, SampleId, device_of
 from .framing import (
-    CONTEXT_SIZES,
-    MAX_CONTEXT,
     CompletedPart,
     FramedPart,
     check_method,
     decode_completions,
     frame_part,
-    nearest_primitives,
     sample_parts,
 )
 from .generate import GeneratedSketch
@@ -155,7 +153,7 @@ class Completion:
         steps = min(start.t, max(1, round(self.request.steps * _LIKE_STRENGTH)))
         return replace(options, start=start, steps=steps)
 
-    def _contexts(self, noise_ids: torch.Tensor) -> list[tuple[int, ...]] | None:
+    def _contexts(self, noise_ids: torch.Tensor) -> list[Context] | None:
         """What the model sees of a large part: what is near the open ends, or near a random place in the box."""
         request, box = self.request, self.request.box or bounds(self.part)
         if len(self.part) <= MAX_CONTEXT:
@@ -164,7 +162,7 @@ class Completion:
         chances = uniform(request.seed, noise_ids, _PLACE_NOISE, (2,)).tolist()
         places: list[Vec] = [(box.low[0] + x * box.width, box.low[1] + y * box.height) for x, y in chances]
         return [
-            nearest_primitives(self.part, ends or [place], CONTEXT_SIZES[number % len(CONTEXT_SIZES)])
+            choose_context(self.part, ends or [place], CONTEXT_SIZES[number % len(CONTEXT_SIZES)], outline=not ends)
             for number, place in enumerate(places)
         ]
 

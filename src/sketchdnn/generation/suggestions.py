@@ -13,9 +13,10 @@ from sketchdnn.geometry import Kind, Placement, Primitive, Sketch, bounds
 
 from .completion_request import CompleteRequest, added_to
 from .conditions import Shortfall, closure_faults, find_shortfall
+from .context import MAX_CONTEXT, choose_context
 from .distinct import choose_distinct
 from .engine import SampleId
-from .framing import MAX_CONTEXT, CompletedPart, FramedPart, nearest_primitives
+from .framing import CompletedPart, FramedPart
 from .generate import GeneratedSketch
 from .geometric_ideas import geometric_ideas, symmetric_variants, symmetry_axes
 from .goals import Goal, additions, open_ends, prune, without_new_construction
@@ -184,7 +185,7 @@ class Finisher:
         """What repair looks at: of a large part, what is near to the additions."""
         if len(self.part) <= MAX_CONTEXT:
             return None
-        return nearest_primitives(self.part, [bounds([p]).center for p in idea])
+        return choose_context(self.part, [bounds([p]).center for p in idea]).primitives
 
     def _with(self, added: Sequence[Primitive]) -> Sketch:
         return replace(self.part, primitives=(*self.part.primitives, *added))
