@@ -188,7 +188,7 @@ class Completion:
             add = low + int(chance * (high - low + 1)) - num_given
             total = min(len(known) + add, layout.MAX_PRIMITIVES)
             (kinds,) = choose_added_kinds(known, total, chances[number : number + 1], self.system.training_index)
-            fixed.append(replace(part, added_kinds=kinds))
+            fixed.append(replace(part, added_kinds=kinds or None))
         return fixed
 
 

@@ -204,7 +204,7 @@ def condition_on_parts(
     kind_mask = rows | torch.tensor([part.added_kinds is not None for part in parts], device=device)[:, None]
     for kind, part, sketch in zip(batch.kind, parts, known, strict=True):
         if part.added_kinds is not None:
-            kinds = torch.tensor(part.added_kinds, device=device)
+            kinds = torch.tensor(part.added_kinds, dtype=torch.int64, device=device)
             kind[len(sketch) : len(sketch) + len(kinds)] = one_hot(kinds, layout.NUM_KINDS).to(kind)
     params = rows[..., None].expand_as(batch.params)
     return Conditioning(batch, rows, kind_mask, params, method, *_REPEATS[method])

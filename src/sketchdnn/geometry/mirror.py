@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from sketchdnn.errors import GeometryError
 
 from .primitives import Arc, Circle, Line, Point, Primitive, Vec
 
@@ -59,9 +62,12 @@ def missing_images(primitives: Sequence[Primitive], mirror: Mirror, distance: fl
     >>> missing_images(holes, Mirror(0, 0.0), 0.01)
     (Circle(center=(-5.0, 0), radius=1, construction=False),)
     """
-    if not primitives:
+    images = []
+    for p in primitives:
+        with suppress(GeometryError):  # so small that its ends are one, far from zero
+            images.append(mirror.primitive(p))
+    if not images:
         return ()
-    images = [mirror.primitive(p) for p in primitives]
     here, there = _values(primitives), _values(images)
     turned = there[:, [0, 3, 4, 1, 2, 5, 6, 7]]  # from its other end
     off = np.minimum(*(np.abs(each[:, None] - here).max(axis=-1) for each in (there, turned))).min(axis=1)
