@@ -20,7 +20,7 @@ from sketchdnn.constraints import infer
 from sketchdnn.diffusion.noise import uniform
 from sketchdnn.diffusion.sampling import SamplingOptions, Start
 from sketchdnn.errors import SketchError
-from sketchdnn.geometry import Placement, Sketch, Vec, bounds
+from sketchdnn.geometry import Kind, Placement, Sketch, Vec, bounds
 from sketchdnn.representation import layout
 from sketchdnn.systems import System
 
@@ -52,6 +52,8 @@ _EXACT = 1e-9
 _LIKE_STRENGTH = 0.5
 # Most primitives to add inside a closed outline, if their number is not asked for.
 _MAX_FEATURES = 6
+# Numbers of holes that candidates for inside add in turn; 0 leaves the kinds to the model.
+_HOLES = (0, 1, 0, 2, 0, 4)
 # Noise indices that no sampler reaches.
 _COUNT_NOISE, _KIND_NOISE, _PLACE_NOISE = (2**31 - each for each in (2, 3, 4))
 
@@ -167,7 +169,7 @@ class Completion:
         ]
 
     def _fix_kinds(self, parts: list[FramedPart], noise_ids: torch.Tensor) -> list[FramedPart]:
-        """The kinds to add, where they are asked for; for features inside, of every other candidate."""
+        """The kinds to add, where they are asked for; for features inside, of most candidates."""
         request, seed = self.request, self.request.seed
         chances = uniform(seed, noise_ids, _KIND_NOISE, (1,))[:, 0].double().numpy()
         if request.added_kinds is not None:
@@ -181,10 +183,11 @@ class Completion:
         number_chances = uniform(seed, noise_ids, _COUNT_NOISE, (1,))[:, 0].tolist()
         fixed = []
         for number, (part, chance) in enumerate(zip(parts, number_chances, strict=True)):
-            if limits is None and number % 2 == 1:
-                fixed.append(part)
-                continue
             known = part.known
+            if limits is None and number % 2 == 1:
+                holes = min(_HOLES[number // 2 % len(_HOLES)], layout.MAX_PRIMITIVES - len(known))
+                fixed.append(replace(part, added_kinds=(Kind.CIRCLE,) * holes or None))
+                continue
             add = low + int(chance * (high - low + 1)) - num_given
             total = min(len(known) + add, layout.MAX_PRIMITIVES)
             (kinds,) = choose_added_kinds(known, total, chances[number : number + 1], self.system.training_index)
