@@ -10,6 +10,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -121,11 +122,14 @@ def suggest(
     seed: int = 0,
     on_stage: OnStage = ignore_stage,
 ) -> Iterator[list[Cell]]:
-    """The suggestions for each part, best first."""
+    """The suggestions for each part, best first; none where the model adds nothing that can stay."""
     for number, part in enumerate(parts):
         on_stage(f"completing part {number + 1} of {len(parts)}")
         request = CompleteRequest(part=part, count=count, steps=steps, seed=seed)
-        yield [Cell("suggestion", each.sketch, len(part)) for each in complete(system, request)]
+        cells: list[Cell] = []
+        with suppress(SketchError):
+            cells += (Cell("suggestion", each.sketch, len(part)) for each in complete(system, request))
+        yield cells
 
 
 def slotted_plate() -> Sketch:

@@ -22,10 +22,11 @@ from sketchdnn.errors import SketchError
 from sketchdnn.evaluation.estimates import Estimate, clustered_share, mean_estimate, share_estimate
 from sketchdnn.generation import CompleteRequest
 from sketchdnn.generation.complete import Completion
+from sketchdnn.generation.distinct import SAME_IDEA, difference
 from sketchdnn.generation.engine import Engine, SampleId, device_of
 from sketchdnn.generation.framing import CompletedPart, FramedPart, decode_completions, sample_parts
-from sketchdnn.generation.suggestions import Finisher
-from sketchdnn.geometry import Primitive, Sketch, profile
+from sketchdnn.generation.suggestions import Candidate, Finisher
+from sketchdnn.geometry import Placement, Primitive, Sketch, bounds, profile
 from sketchdnn.systems import System
 
 from .completion_cases import RECOVERY_TOLERANCE, TASKS, Case, count_recovered
@@ -66,6 +67,7 @@ COLUMNS = (
     "part unchanged",
     "FreeCAD pads, first",
     "first is the model's",
+    "original would be first",
 )
 
 
@@ -102,6 +104,7 @@ class Suggestions(NamedTuple):
         seconds: What repair and scoring took.
         source: Whose candidates there were.
         origins: Whether each suggestion is an idea of the model or of geometry.
+        original_first: Whether the original would be the first suggestion, were it one of the candidates.
     """
 
     case: Case
@@ -109,6 +112,7 @@ class Suggestions(NamedTuple):
     seconds: float
     source: str = MODEL
     origins: tuple[str, ...] = ()
+    original_first: bool = False
 
     @property
     def added(self) -> list[tuple[Primitive, ...]]:
@@ -132,6 +136,7 @@ class TaskScore:
         unchanged: Share of suggestions whose given primitives are equal to the bit.
         pads: Share of first suggestions that FreeCAD pads; None if it was not asked.
         from_model: Share of first suggestions that are the model's idea.
+        original_first: Share of parts whose first suggestion would be the original, were it one of the candidates.
     """
 
     task: str
@@ -146,6 +151,7 @@ class TaskScore:
     unchanged: Estimate
     pads: Estimate | None
     from_model: Estimate
+    original_first: Estimate
 
     def row(self) -> tuple[str, ...]:
         low, high = self.distinct.low, self.distinct.high
@@ -153,7 +159,15 @@ class TaskScore:
         before = map(percent, (self.first, self.any, self.crossings, self.recovered, self.recovered_best))
         pads = "–" if self.pads is None else percent(self.pads)
         head = (self.task, f"{self.parts:,}", self.source)
-        return (*head, *before, distinct, f"{self.unchanged.value:.1%}", pads, f"{self.from_model.value:.0%}")
+        return (
+            *head,
+            *before,
+            distinct,
+            f"{self.unchanged.value:.1%}",
+            pads,
+            f"{self.from_model.value:.0%}",
+            percent(self.original_first),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,6 +315,7 @@ def score_suggestions(
         ),
         pads=pads,
         from_model=share_estimate(sum(each.origins[:1] == (MODEL,) for each in suggestions), len(suggestions)),
+        original_first=share_estimate(sum(each.original_first for each in suggestions), len(suggestions)),
     )
 
 
@@ -327,7 +342,18 @@ def _choose(job: _Job) -> Suggestions:
     chosen = finisher.choose(candidates)
     seconds = time.process_time() - start
     origins = tuple(str(each.origin) for each in chosen)
-    return Suggestions(job.case, tuple(each.sketch for each in chosen), seconds, job.source, origins)
+    original_first = _is_original_first(job.case, finisher, candidates)
+    return Suggestions(job.case, tuple(each.sketch for each in chosen), seconds, job.source, origins, original_first)
+
+
+def _is_original_first(case: Case, finisher: Finisher, candidates: Sequence[Candidate]) -> bool:
+    """Whether the first suggestion is the original, if it is one more candidate."""
+    part, size = finisher.part, bounds(finisher.part).size
+    whole = replace(part, primitives=part.primitives + case.hidden)
+    framed = FramedPart(part, Placement(bounds(whole).center, bounds(whole).size / 2), SampleId(_CASE_STRIDE - 1))
+    originals = finisher.finish([framed], [CompletedPart(whole, len(case.hidden), 0.0)])
+    chosen = finisher.choose([*candidates, *originals])
+    return bool(chosen) and difference(chosen[0].sketch.primitives[len(part) :], case.hidden, size) <= SAME_IDEA
 
 
 def _goal(what: str, value: float, goal: float, *, at_most: bool = False) -> str:
@@ -362,4 +388,6 @@ candidates. The frame, the size and the number of hidden primitives are unknown.
 - **distinct**: suggestions, of {count}; no two are the same idea (nowhere farther apart than 5 % of the part's size).
 - **part unchanged**: suggestions whose given primitives are equal to the bit.
 - **first is the model's**: parts whose first suggestion is an idea of the model.
+- **original would be first**: parts whose first suggestion would be the original, were it one of the candidates: how
+  well the ranking agrees with the designers. Its weights were fitted on other test parts (`--seed 0`).
 """

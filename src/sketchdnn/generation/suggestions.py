@@ -91,7 +91,7 @@ class Finisher:
             if not pruned.num_added:
                 continue
             kept.append((part, pruned))
-            if self.request.geometry:
+            if self.request.geometry and self.request.added_kinds is None:
                 variants = symmetric_variants(pruned.sketch, num_given)
                 kept += [(part, self._with_sketch(pruned, self._with(added))) for added in variants]
         candidates = []
