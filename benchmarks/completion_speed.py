@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -89,13 +89,21 @@ def open_plate() -> Sketch:
     return Sketch((*(Line(a, b) for a, b in pairwise(corners)), Circle((20, 20), 6)), units="mm")
 
 
+PARTS = {"three sides and a hole": open_plate, "plate with a slot and two holes": slotted_plate}
+
+
 def time_completion(
-    system: System, *, steps: int = 50, rounds: int = 5, on_stage: OnStage = ignore_stage
+    system: System,
+    parts: Iterable[str] = PARTS,
+    *,
+    steps: int = 50,
+    rounds: int = 5,
+    on_stage: OnStage = ignore_stage,
 ) -> CompletionSpeed:
     """Time one and eight suggestions for an open and a finished part."""
-    parts = {"three sides and a hole": open_plate(), "plate with a slot and two holes": slotted_plate()}
     timings = []
-    for name, part in parts.items():
+    for name in parts:
+        part = PARTS[name]()
         for count in (FEW, MANY):
             on_stage(f"{name}: {count}")
             request = CompleteRequest(part=part, count=count, steps=steps)

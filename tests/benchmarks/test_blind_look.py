@@ -100,7 +100,8 @@ def test_commands_write_sheets_and_score_them(corpus: Path, tmp_path: Path) -> N
     sheet = ["--data", corpus, "--model", model, "--steps", 2, "--count", 2, "--parts", 2]
     result = run_benchmark("completion-sheet", *sheet, "--out", tmp_path / "sheet.png")
     assert result.exit_code == 0, result.exception
-    assert Image.open(tmp_path / "sheet.png").width >= 3 * SHEET_CELL
+    with Image.open(tmp_path / "sheet.png") as page:
+        assert page.width >= 3 * SHEET_CELL
     result = run_benchmark("look-completions", *options, "--parts", 2, "--out", tmp_path / "completions")
     assert result.exit_code == 0, result.exception
     assert (tmp_path / "completions" / "look-1.png").is_file()
