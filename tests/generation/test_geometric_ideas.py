@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from sketchdnn.generation import CompleteRequest
-from sketchdnn.generation.geometric_ideas import geometric_ideas, symmetric_variants
+from sketchdnn.generation.geometric_ideas import geometric_ideas
 from sketchdnn.generation.goals import resolve_goal
 from sketchdnn.generation.suggestions import Finisher
 from sketchdnn.geometry import Arc, Circle, Line, Point, Primitive, Sketch, profile
@@ -109,26 +109,6 @@ def test_part_without_pattern_gives_no_idea() -> None:
     assert ideas(*triangle) == []
     assert geometric_ideas(Sketch(SIDES), "extend") == []
     assert ideas(Arc((0, 0), 1, 0, 6.2), Point((3, 3))) != []  # closed by a line
-
-
-def test_additions_become_symmetric_like_the_part() -> None:
-    off = Circle((42, 20.5), 5)
-    centered = symmetric_variants(Sketch((*SIDES, off)), 4)
-    assert (Circle((40, 20), 5),) in centered
-    pair = (Circle((12, 20), 5), Circle((66, 20), 5))
-    assert any(
-        [p.center for p in added if isinstance(p, Circle)] == [(12, 20), (68, 20)]
-        for added in symmetric_variants(Sketch((*SIDES, *pair)), 4)
-    )
-    assert symmetric_variants(Sketch((*SIDES, Circle((40, 20), 5))), 4) == []
-    assert symmetric_variants(Sketch((*SIDES[:2], off)), 2) == []  # the part is not symmetric
-
-
-def test_path_between_open_ends_becomes_symmetric() -> None:
-    path = (Line((0, 40), (-10, 40)), Line((-10, 40), (-10, 0.5)), Line((-10, 0.5), (0, 0)))
-    (variant,) = symmetric_variants(Sketch((*SIDES[:3], *path)), 3)
-    assert not missing_images(variant, Mirror(1, 20.0), 1e-9)
-    assert len(variant) == 3
 
 
 def test_ideas_are_repaired_scored_and_marked_as_geometry() -> None:

@@ -5,18 +5,15 @@
 | close | lines, corners and semicircles between the open ends; the other side of a part that is half of something |
 | inside | mirror images that are missing; further holes of a row or a circle; holes at the centers of round corners |
 
-They join the candidates of the model and are repaired, scored and sorted like them. `symmetric_variants` makes what the
-model added to a symmetric part symmetric.
+They join the candidates of the model and are repaired, scored and sorted like them.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from itertools import pairwise, product
 
-from sketchdnn.errors import GeometryError
 from sketchdnn.geometry import (
     TAU,
     Arc,
@@ -24,27 +21,22 @@ from sketchdnn.geometry import (
     Circle,
     Line,
     Loop,
-    Point,
     Primitive,
     Sketch,
     Vec,
-    arc_from_bulge,
     arc_from_sweep,
     bounds,
-    bulge,
     profile,
 )
 from sketchdnn.geometry.mirror import Mirror, missing_images
 from sketchdnn.geometry.primitives import on_circle
 
 from .conditions import CLOSE_TOLERANCE
-from .goals import Goal, additions
+from .goals import Goal
+from .variants import Additions, share_space, symmetry_axes
 
-Additions = tuple[Primitive, ...]
 # The most ideas for a part.
 MAX_IDEAS = 12
-# Geometry and its mirror image are equal if they are nowhere farther apart than this fraction of the size.
-SYMMETRIC = 0.002
 # Directions whose cosine is closer to 0 or 1 than this are perpendicular or parallel.
 _STRAIGHT = 0.02
 # Corners that turn by less than this are no place for a hole (radians).
@@ -225,7 +217,7 @@ def _has_room(added: Additions, inner: Sequence[Primitive]) -> bool:
             if isinstance(p, Circle) and isinstance(q, Circle):
                 if math.dist(p.center, q.center) < q.radius + 2 * p.radius:
                     return False
-            elif _share_space([p], [q]):
+            elif share_space([p], [q]):
                 return False
     return True
 
@@ -302,92 +294,3 @@ def _round_corners(part: Sketch, outer: Loop, least: float) -> Iterator[Addition
         centers = list(dict.fromkeys((arc.center) for arc in corners))
         free = [at for at in centers if all(math.dist(hole.center, at) > near for hole in holes)]
         yield tuple(Circle(at, radius) for at in free)
-
-
-# Symmetry of what the model added
-
-
-def symmetric_variants(sketch: Sketch, num_given: int) -> list[Additions]:
-    """Additions made symmetric, if the part is symmetric and they are not: about each of its axes, and about both."""
-    part, size = Sketch(sketch.primitives[:num_given]), bounds(sketch).size
-    added = sketch.primitives[num_given:]
-    mirrors = symmetry_axes(part.primitives)
-    ways = [[mirror] for mirror in mirrors] + ([mirrors] if len(mirrors) == 2 else [])
-    variants: list[Additions] = []
-    for way in ways:
-        variant = added
-        for mirror in way:
-            variant = _made_symmetric(variant, part, mirror, size)
-        if variant != added and variant not in variants:
-            variants.append(variant)
-    return variants
-
-
-def symmetry_axes(primitives: Sequence[Primitive]) -> list[Mirror]:
-    """The upright and the level line through the center of the box, if the primitives are symmetric about it."""
-    box = bounds(primitives)
-    mirrors = [Mirror(0, box.center[0]), Mirror(1, box.center[1])]
-    return [mirror for mirror in mirrors if not missing_images(primitives, mirror, SYMMETRIC * box.size)]
-
-
-def _made_symmetric(added: Additions, part: Sketch, mirror: Mirror, size: float) -> Additions:
-    """The groups of additions that are symmetric, and the others made so: on the axis, or with their mirror image."""
-    whole = Sketch(part.primitives + added)
-    ends = [end for chain in profile(part, CLOSE_TOLERANCE).chains for end in (chain.start, chain.end)]
-    result: list[Primitive] = []
-    for group in sorted(additions(whole, len(part)), key=min):
-        items = tuple(whole.primitives[i] for i in sorted(group))
-        image = tuple(mirror.primitive(p) for p in items)
-        if not missing_images(items, mirror, SYMMETRIC * size):
-            result += items
-        elif (path := _symmetric_path(items, mirror, ends, size)) is not None:
-            result += path
-        elif _share_space(items, image):
-            off = mirror.at - bounds(items).center[mirror.axis]
-            result += Sketch(items).moved(by=(off, 0.0) if mirror.axis == 0 else (0.0, off)).primitives
-        elif not any(_share_space(items, [p]) for p in result):
-            result += (*items, *image)
-    return tuple(result)
-
-
-def _share_space(first: Sequence[Primitive], second: Sequence[Primitive]) -> bool:
-    """Whether the boxes of two sets of primitives overlap."""
-    a, b = bounds(first), bounds(second)
-    return all(a.low[axis] < b.high[axis] and b.low[axis] < a.high[axis] for axis in (0, 1))
-
-
-def _symmetric_path(items: Additions, mirror: Mirror, ends: Sequence[Vec], size: float) -> Additions | None:
-    """A path between two open ends of the part whose second half is the mirror image of the first.
-
-    None if the items are no path of an odd number of curves between mirrored ends.
-    """
-    if any(isinstance(p, Circle | Point) or p.construction for p in items):
-        return None
-    chains = profile(Sketch(items), CLOSE_TOLERANCE).chains
-    if len(chains) != 1 or len(chains[0].edges) != len(items) or len(items) % 2 == 0:
-        return None
-    (chain,) = chains
-    near = CLOSE_TOLERANCE * size
-    if math.dist(mirror.point(chain.start), chain.end) > 2 * near:
-        return None
-    if not all(any(math.dist(end, at) <= near for at in ends) for end in (chain.start, chain.end)):
-        return None
-    half = [items[edge.primitive_index] for edge in chain.edges[: len(items) // 2]]
-    at = chain.start
-    for edge in chain.edges[: len(half)]:
-        at = _far_end(items[edge.primitive_index], forward=edge.forward)
-    edge = chain.edges[len(half)]
-    middle = items[edge.primitive_index]
-    with suppress(GeometryError):
-        if isinstance(middle, Arc):
-            bend = bulge(middle) if edge.forward else -bulge(middle)
-            middle = arc_from_bulge(at, mirror.point(at), bend)
-        else:
-            middle = Line(at, mirror.point(at))
-        return (*half, middle, *(mirror.primitive(p) for p in half))
-    return None
-
-
-def _far_end(p: Primitive, *, forward: bool) -> Vec:
-    assert isinstance(p, Line | Arc)  # noqa: S101 - only these are in chains
-    return p.end if forward else p.start

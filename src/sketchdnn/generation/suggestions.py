@@ -18,9 +18,10 @@ from .distinct import choose_distinct
 from .engine import SampleId
 from .framing import CompletedPart, FramedPart
 from .generate import GeneratedSketch
-from .geometric_ideas import geometric_ideas, symmetric_variants, symmetry_axes
+from .geometric_ideas import geometric_ideas
 from .goals import Goal, additions, open_ends, prune, without_new_construction
 from .repair import RepairReport, repair_sketches
+from .variants import regular_variants, symmetry_axes
 
 # A group of additions goes if the score is higher by this without it.
 _MIN_GAIN = 0.02
@@ -92,7 +93,7 @@ class Finisher:
                 continue
             kept.append((part, pruned))
             if self.request.geometry and self.request.added_kinds is None:
-                variants = symmetric_variants(pruned.sketch, num_given)
+                variants = regular_variants(pruned.sketch, num_given)
                 kept += [(part, self._with_sketch(pruned, self._with(added))) for added in variants]
         candidates = []
         for (part, each), (repaired, report) in zip(kept, self._repair(kept), strict=True):
