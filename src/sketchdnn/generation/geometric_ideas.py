@@ -21,6 +21,7 @@ from sketchdnn.geometry import (
     Circle,
     Line,
     Loop,
+    Point,
     Primitive,
     Sketch,
     Vec,
@@ -155,14 +156,20 @@ def _other_sides(part: Sketch) -> Iterator[Additions]:
     shape, box = profile(part, CLOSE_TOLERANCE), bounds(part)
     ends = [end for chain in shape.chains for end in (chain.start, chain.end)]
     near = CLOSE_TOLERANCE * box.size
+    curves = _curves(part)
     open_curves = [part.primitives[edge.primitive_index] for chain in shape.chains for edge in chain.edges]
     for axis in (0, 1):
         middles = [bounds([curve]).center[axis] for curve in open_curves]
         places = {round(at / near): at for at in (*middles, *(end[axis] for end in ends))}
         for at in places.values():
-            images = missing_images(part.primitives, Mirror(axis, at), near)
-            if len(images) < len(part) or all(abs(end[axis] - at) <= near for end in ends):
+            images = missing_images(curves, Mirror(axis, at), near)
+            if len(images) < len(curves) or all(abs(end[axis] - at) <= near for end in ends):
                 yield images
+
+
+def _curves(part: Sketch) -> list[Primitive]:
+    """All but points and construction geometry."""
+    return [p for p in part if not p.construction and not isinstance(p, Point)]
 
 
 # Features inside a closed part
@@ -177,8 +184,8 @@ def _features(part: Sketch, *, corners: bool = True) -> Iterator[Additions]:
     outline = _members(part, outer)
     mirrors = symmetry_axes(outline)
     near = CLOSE_TOLERANCE * bounds(part).size
-    inner = [p for p in part if p not in outline]
-    holes = [p for p in inner if isinstance(p, Circle) and not p.construction]
+    inner = [p for p in _curves(part) if p not in outline]
+    holes = [p for p in inner if isinstance(p, Circle)]
     ideas: list[Additions] = []
     for ways in (mirrors[:1], mirrors[1:], mirrors):
         complete = tuple(inner)

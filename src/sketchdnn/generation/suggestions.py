@@ -31,7 +31,7 @@ _MIN_GAIN = 0.02
 _AXIS_WEIGHT, _FREEDOM_WEIGHT, _CURVE_WEIGHT = 0.4, -0.2, 0.08
 _AGREEMENT_WEIGHT, _MISFIT_WEIGHT = 0.5, -0.1
 # Candidates whose score is below this share of the best are no suggestions.
-_LEAST_SCORE = 0.6
+_LEAST_SCORE = 0.75
 
 
 class Candidate(NamedTuple):
