@@ -2,7 +2,7 @@
 
 | goal | ideas |
 |---|---|
-| close | lines, corners and semicircles between the open ends; the other side of a part that is half of something |
+| close | lines and corners between the open ends; the other side of a part that is half of something |
 | inside | mirror images that are missing; further holes of a row or a circle; holes at the centers of round corners |
 
 They join the candidates of the model and are repaired, scored and sorted like them.
@@ -25,7 +25,6 @@ from sketchdnn.geometry import (
     Primitive,
     Sketch,
     Vec,
-    arc_from_sweep,
     bounds,
     profile,
 )
@@ -38,7 +37,7 @@ from .variants import Additions, share_space, symmetry_axes
 
 # The most ideas for a part.
 MAX_IDEAS = 12
-# Directions whose cosine is closer to 0 or 1 than this are perpendicular or parallel.
+# Directions whose sine is smaller than this are parallel.
 _STRAIGHT = 0.02
 # Corners that turn by less than this are no place for a hole (radians).
 _ROUND_CORNER = 1.2
@@ -68,22 +67,16 @@ def geometric_ideas(part: Sketch, goal: Goal) -> list[Additions]:
 
 
 def _closings(part: Sketch) -> Iterator[Additions]:
-    """Ways to close an open part, each also with the features that the closed part lacks."""
-    closings = []
+    """Ways to close an open part."""
     for closing in (*_other_sides(part), *_joins(part)):
         if closing and not profile(part.primitives + closing, CLOSE_TOLERANCE).chains:
-            closings.append(closing)
             yield closing
-    for closing in closings:
-        yield from (closing + more for more in _features(Sketch(part.primitives + closing), corners=False) if more)
 
 
 def _joins(part: Sketch) -> Iterator[Additions]:
-    """Lines, semicircles and corners between the ends of one chain, or of two chains in both ways."""
+    """Lines between the ends of one chain, or of two chains in both ways, and corners."""
     for pairs in _pairings(part, profile(part, CLOSE_TOLERANCE).chains):
         yield tuple(Line(a, b) for (a, _), (b, _) in pairs if a != b)
-        arcs = [_semicircle(*first, *second) for first, second in pairs]
-        yield tuple(arc for arc in arcs if arc is not None)
         if len(pairs) == 1:
             yield from _corners(*pairs[0])
 
@@ -120,18 +113,6 @@ def _direction(curve: Primitive, *, at_end: bool) -> Vec:
     assert isinstance(curve, Line)  # noqa: S101 - only these are in chains
     (x0, y0), (x1, y1) = curve.start, curve.end
     return (sign * (x1 - x0) / curve.length, sign * (y1 - y0) / curve.length)
-
-
-def _semicircle(a: Vec, u: Vec, b: Vec, v: Vec) -> Arc | None:
-    """The semicircle that continues two parallel ends smoothly."""
-    chord = math.dist(a, b)
-    if chord == 0:
-        return None
-    cx, cy = (b[0] - a[0]) / chord, (b[1] - a[1]) / chord
-    if u[0] * v[0] + u[1] * v[1] < 1 - _STRAIGHT or abs(u[0] * cx + u[1] * cy) > _STRAIGHT:
-        return None
-    # Counter-clockwise, the arc lies to the right of the chord.
-    return arc_from_sweep(a, b, math.copysign(math.pi, u[0] * cy - u[1] * cx))
 
 
 def _corners(first: _End, second: _End) -> Iterator[Additions]:
@@ -175,8 +156,8 @@ def _curves(part: Sketch) -> list[Primitive]:
 # Features inside a closed part
 
 
-def _features(part: Sketch, *, corners: bool = True) -> Iterator[Additions]:
-    """Features that a closed part seems to lack. Without `corners`, holes in round corners are those of round ends."""
+def _features(part: Sketch) -> Iterator[Additions]:
+    """Features that a closed part seems to lack."""
     shape = profile(part, CLOSE_TOLERANCE)
     if not shape.loops:
         return
@@ -196,7 +177,7 @@ def _features(part: Sketch, *, corners: bool = True) -> Iterator[Additions]:
         ideas += _rectangles(equal, near)
         ideas += _rows(equal, part)
         ideas += _circular(equal, bounds(outline).center, near)
-    ideas += _round_corners(part, outer, _ROUND_CORNER if corners else _ROUND_END)
+    ideas += _round_corners(part, outer)
     yield from (idea for idea in ideas if _has_room(idea, inner))
 
 
@@ -285,11 +266,11 @@ def _circular(equal: Sequence[Circle], center: Vec, near: float) -> Iterator[Add
     yield tuple(Circle(at, equal[0].radius) for at in places if all(math.dist(at, other) > near for other in taken))
 
 
-def _round_corners(part: Sketch, outer: Loop, least: float) -> Iterator[Additions]:
+def _round_corners(part: Sketch, outer: Loop) -> Iterator[Additions]:
     """Holes at the centers of equal round corners, as large as one that is there."""
     arcs = [(part.primitives[edge.primitive_index], edge.forward) for edge in outer.edges]
     # Around an outline, counter-clockwise arcs are the convex ones.
-    convex = [p for p, forward in arcs if forward and isinstance(p, Arc) and p.sweep > least]
+    convex = [p for p, forward in arcs if forward and isinstance(p, Arc) and p.sweep > _ROUND_CORNER]
     near = CLOSE_TOLERANCE * bounds(part).size
     holes = [p for p in part if isinstance(p, Circle) and not p.construction]
     for arc_radius in sorted({round(arc.radius / near) for arc in convex}, reverse=True):
