@@ -105,7 +105,7 @@ class Finisher:
                 if shortfall is not None and each.origin == "geometry":
                     continue  # it may serve another request
                 finished = self._with_sketch(each, whole)
-                merit = value + self._regularity(part, whole) + _MISFIT_WEIGHT * each.misfit
+                merit = value + self._regularity(part, finished) + _MISFIT_WEIGHT * each.misfit
                 candidates.append(Candidate(part, finished, value, merit, shortfall, report))
         return candidates
 
@@ -167,10 +167,12 @@ class Finisher:
         added = sketch.primitives[len(self.part) :]
         return bool(added) if self.request.added_kinds is not None else any(not p.construction for p in added)
 
-    def _regularity(self, part: FramedPart, sketch: Sketch) -> float:
+    def _regularity(self, part: FramedPart, completed: CompletedPart) -> float:
         """What few free dimensions and symmetry add to the score: candidates differ more in these than in defects."""
-        num_given = len(self.part)
-        curves = sum(not p.construction and p.kind is not Kind.POINT for p in sketch.primitives[num_given:])
+        sketch, num_given = completed.sketch, len(self.part)
+        # The more curves an image has, the more it repeats: those of geometry do not count.
+        added = sketch.primitives[num_given:] if completed.origin == "model" else ()
+        curves = sum(not p.construction and p.kind is not Kind.POINT for p in added)
         symmetry = _AXIS_WEIGHT * len(symmetry_axes(sketch.primitives))
         if not self.request.repair:
             return symmetry
