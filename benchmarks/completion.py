@@ -293,25 +293,27 @@ def score_suggestions(
     """Compare suggestions of one source with the originals. `program` is that of FreeCAD, to pad them."""
     extrudable = [[profile(sketch).is_extrudable for sketch in each.sketches[:count]] for each in suggestions]
     everything = [(each.case, sketch) for each in suggestions for sketch in each.sketches]
+    total = max(len(everything), 1)  # geometry alone may have no suggestion
     num_hidden = np.array([len(each.case.hidden) for each in suggestions])
     recovered = [[count_recovered(each.case.hidden, added) for added in each.added] for each in suggestions]
     first = [each.sketches[0] for each in suggestions if each.sketches]
     pads = None
     if program is not None:
         in_mm = [replace(sketch.moved(_MM), units="mm", constraints=sketch.constraints) for sketch in first]
-        pads = share_estimate(count_solids(program, "completed", "first", in_mm).pads, len(suggestions))
+        num_pads = count_solids(program, "completed", "first", in_mm).pads if in_mm else 0
+        pads = share_estimate(num_pads, len(suggestions))
     return TaskScore(
         name,
         len(suggestions),
         suggestions[0].source,
         first=share_estimate(sum(bool(each) and each[0] for each in extrudable), len(suggestions)),
         any=share_estimate(sum(map(any, extrudable)), len(suggestions)),
-        crossings=share_estimate(sum(meets_part(len(case.part), s) for case, s in everything), len(everything)),
+        crossings=share_estimate(sum(meets_part(len(case.part), s) for case, s in everything), total),
         recovered=clustered_share(np.array([each[0] if each else 0 for each in recovered]), num_hidden),
         recovered_best=clustered_share(np.array([max(each, default=0) for each in recovered]), num_hidden),
         distinct=mean_estimate([float(len(each.sketches)) for each in suggestions]),
         unchanged=share_estimate(
-            sum(s.primitives[: len(case.part)] == case.part.primitives for case, s in everything), len(everything)
+            total - sum(s.primitives[: len(case.part)] != case.part.primitives for case, s in everything), total
         ),
         pads=pads,
         from_model=share_estimate(sum(each.origins[:1] == (MODEL,) for each in suggestions), len(suggestions)),

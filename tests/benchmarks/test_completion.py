@@ -112,6 +112,8 @@ def test_first_and_best_suggestions_are_scored() -> None:
     assert score.distinct.value == pytest.approx(4 / 3)
     assert score.unchanged.value == 0.75
     assert score.pads is None
+    nothing = completion.score_suggestions("all", [completion.Suggestions(CASE, (), 0.1)] * 2)
+    assert (nothing.first.value, nothing.crossings.value, nothing.unchanged.value) == (0, 0, 1)
     assert (score.source, score.from_model.value) == (completion.BOTH, pytest.approx(1 / 3))
 
 
