@@ -387,7 +387,7 @@ candidates. The frame, the size and the number of hidden primitives are unknown.
 - **recovered**: hidden primitives that an added primitive of the same kind and flag matches within {tolerance:g} in
   every end, midpoint, center and radius, where the larger side of the sketch is 2. There are many good ways to
   complete a part, so 100 % cannot be reached.
-- **distinct**: suggestions, of {count}; no two are the same idea (nowhere farther apart than 5 % of the part's size).
+- **distinct**: suggestions, of {count}; no two are the same idea (nowhere farther apart than 8 % of the part's size).
 - **part unchanged**: suggestions whose given primitives are equal to the bit.
 - **first is the model's**: parts whose first suggestion is an idea of the model.
 - **original would be first**: parts whose first suggestion would be the original, were it one of the candidates: how
