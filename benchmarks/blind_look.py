@@ -10,6 +10,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -21,7 +22,7 @@ import numpy as np
 from sketchdnn.errors import FormatError, SketchError
 from sketchdnn.evaluation.estimates import Estimate, share_estimate
 from sketchdnn.generation import CompleteRequest, complete
-from sketchdnn.geometry import Sketch, profile
+from sketchdnn.geometry import Arc, Circle, Line, Primitive, Sketch, Vec, profile
 from sketchdnn.io import atomic_write
 from sketchdnn.representation.layout import MAX_PRIMITIVES
 from sketchdnn.systems import System
@@ -43,6 +44,8 @@ KINDS = (
     CorruptionKind.LINE_ACROSS,
 )
 CELL, COLUMNS, ROWS = 300, 6, 4
+# Of sheets that show which suggestions belong together.
+SHEET_CELL = 200
 KEY = "key.json"
 _SYSTEM_RNG = SystemRandom()
 
@@ -92,20 +95,63 @@ def completion_cells(
     on_stage: OnStage = ignore_stage,
 ) -> list[Cell]:
     """Suggestions for some parts and for `more` of the test split, every other one finished, and the controls."""
+    chosen, rest = choose_parts(data, more, controls, seed)
+    rows = suggest(system, [*parts, *chosen], count, steps=steps, seed=seed, on_stage=on_stage)
+    cells = [cell for row in rows for cell in row]
+    return cells + _controls(((_original(case), len(case.part)) for case in rest), controls, seed)
+
+
+def choose_parts(data: Path, count: int, controls: int = 0, seed: int = 0) -> tuple[list[Sketch], list[Case]]:
+    """`count` parts of the test split, the first half finished and the others open, and other cases for controls."""
     originals = held_out_sketches(data, (8, 16), seed)
-    finished = list(islice((sketch for sketch in originals if profile(sketch, JOINED).is_extrudable), more // 2))
-    cases = find_cases(originals, more - len(finished) + 4 * controls, seed)
+    finished = list(islice((sketch for sketch in originals if profile(sketch, JOINED).is_extrudable), count // 2))
+    num_open = count - len(finished)
+    cases = find_cases(originals, 2 * num_open + 4 * controls, seed)
     order = np.random.default_rng(seed).permutation(len(cases))
     shuffled = [cases[number] for number in order]
-    opened = [case for case in shuffled if case.task in (OPEN_OUTLINE, SYMMETRIC_HALF)][: more - len(finished)]
-    every = [*parts, *finished, *(case.part for case in opened)]
-    cells: list[Cell] = []
-    for number, part in enumerate(every):
-        on_stage(f"completing part {number + 1} of {len(every)}")
+    opened = [case for case in shuffled if case.task in (OPEN_OUTLINE, SYMMETRIC_HALF)][:num_open]
+    return [*finished, *(case.part for case in opened)], [case for case in shuffled if case not in opened]
+
+
+def suggest(
+    system: System,
+    parts: Sequence[Sketch],
+    count: int,
+    *,
+    steps: int = 50,
+    seed: int = 0,
+    on_stage: OnStage = ignore_stage,
+) -> Iterator[list[Cell]]:
+    """The suggestions for each part, best first; none where the model adds nothing that can stay."""
+    for number, part in enumerate(parts):
+        on_stage(f"completing part {number + 1} of {len(parts)}")
         request = CompleteRequest(part=part, count=count, steps=steps, seed=seed)
-        cells += [Cell("suggestion", each.sketch, len(part)) for each in complete(system, request)]
-    rest = [case for case in shuffled if case not in opened]
-    return cells + _controls(((_original(case), len(case.part)) for case in rest), controls, seed)
+        cells: list[Cell] = []
+        with suppress(SketchError):
+            cells += (Cell("suggestion", each.sketch, len(part)) for each in complete(system, request))
+        yield cells
+
+
+def slotted_plate() -> Sketch:
+    """A finished plate with a slot in the middle and a hole at each side."""
+    corners: list[Vec] = [(0, 0), (100, 0), (100, 60), (0, 60)]
+    outline: list[Primitive] = [Line(corners[i - 1], corners[i]) for i in range(4)]
+    slot: list[Primitive] = [Line((35, 24), (65, 24)), Arc((65, 30), 6, -math.pi / 2, math.pi)]
+    slot += [Line((65, 36), (35, 36)), Arc((35, 30), 6, math.pi / 2, math.pi)]
+    return Sketch((*outline, *slot, Circle((15, 30), 5), Circle((85, 30), 5)), units="mm")
+
+
+def write_sheet(path: Path, parts: Sequence[Sketch], rows: Sequence[Sequence[Cell]], count: int) -> None:
+    """A picture with a row for each part: the part, and its suggestions in order."""
+    cells: list[Cell] = []
+    captions: list[str] = []
+    for number, (part, row) in enumerate(zip(parts, rows, strict=True)):
+        cells += [Cell("part", part), *row[:count]]
+        captions += [f"part {number + 1}", *(str(place + 1) for place in range(len(row[:count])))]
+        missing = count - len(row[:count])
+        cells += [Cell("nothing", Sketch(()))] * missing
+        captions += [""] * missing
+    _write_sheet(path, cells, captions, columns=count + 1, cell=SHEET_CELL)
 
 
 def control_sketches(data: Path, count: int, seed: int = 0) -> list[Cell]:
@@ -173,13 +219,15 @@ def score_look(key: Path, accepted: Iterable[int]) -> LookScore:
     return LookScore({source: share_estimate(hits[source], total) for source, total in sorted(totals.items())})
 
 
-def _write_sheet(path: Path, cells: Sequence[Cell], captions: Sequence[str]) -> None:
+def _write_sheet(
+    path: Path, cells: Sequence[Cell], captions: Sequence[str], *, columns: int = COLUMNS, cell: int = CELL
+) -> None:
     from sketchdnn.generation.completion_request import ADDED_COLOR, PART_COLOR
     from sketchdnn.render import gallery_png
 
-    given = [cell.num_given or len(cell.sketch) for cell in cells]
+    given = [each.num_given or len(each.sketch) for each in cells]
     palettes = [(PART_COLOR,) * number + (ADDED_COLOR,) * MAX_PRIMITIVES for number in given]
-    sketches = [cell.sketch for cell in cells]
+    sketches = [each.sketch for each in cells]
     with atomic_write(path) as temporary:
-        page = gallery_png(sketches, columns=COLUMNS, captions=captions, cell=CELL, palettes=palettes)
+        page = gallery_png(sketches, columns=columns, captions=captions, cell=cell, palettes=palettes)
         page.quantize(64).save(temporary, format="png", optimize=True)

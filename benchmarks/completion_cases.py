@@ -22,6 +22,7 @@ from sketchdnn.errors import GeometryError, SketchError
 from sketchdnn.evaluation.samples import normalize_split
 from sketchdnn.formats import scan
 from sketchdnn.geometry import Arc, Circle, Line, Loop, Point, Primitive, Profile, Sketch, bounds, profile
+from sketchdnn.geometry.mirror import Mirror
 from sketchdnn.representation import decode_compact
 from sketchdnn.representation.layout import MAX_PRIMITIVES
 
@@ -188,7 +189,7 @@ def _one_side(sketch: Sketch) -> set[int]:
     """The primitives wholly on one side of a mirror axis, upright or level through the center; none without one."""
     center = bounds(sketch).center
     for axis in (0, 1):
-        images = [mirror_image(item, axis, center[axis]) for item in sketch]
+        images = [Mirror(axis, center[axis]).primitive(item) for item in sketch]
         if count_recovered(images, sketch.primitives, _SYMMETRIC) < len(sketch):
             continue
         side = {
@@ -200,29 +201,6 @@ def _one_side(sketch: Sketch) -> set[int]:
         if side:
             return side
     return set()
-
-
-def mirror_image(item: Primitive, axis: int, at: float) -> Primitive:
-    """The image in an upright (0) or level (1) line at a coordinate.
-
-    >>> mirror_image(Line((1, 2), (3, 2)), 0, 0.0)
-    Line(start=(-1.0, 2.0), end=(-3.0, 2.0), construction=False)
-    """
-
-    def image(point: tuple[float, float]) -> tuple[float, float]:
-        x, y = point
-        return (2.0 * at - x, float(y)) if axis == 0 else (float(x), 2.0 * at - y)
-
-    match item:
-        case Line():
-            return replace(item, start=image(item.start), end=image(item.end))
-        case Circle():
-            return replace(item, center=image(item.center))
-        case Arc():
-            end = item.start_angle + item.sweep
-            return replace(item, center=image(item.center), start_angle=math.pi - end if axis == 0 else -end)
-        case Point():
-            return replace(item, at=image(item.at))
 
 
 def _largest_distance(*pairs: tuple[tuple[float, float], tuple[float, float]]) -> float:

@@ -20,9 +20,10 @@ from numpy.typing import NDArray
 from sketchdnn.errors import GeometryError
 from sketchdnn.geometry import Arc, Circle, Line, Point, Primitive, Sketch, Vec, arc_from_sweep, bounds, profile
 from sketchdnn.geometry.intersections import distance_to_curve
+from sketchdnn.geometry.mirror import Mirror
 from sketchdnn.geometry.primitives import transformed
 
-from .completion_cases import mirror_image, primitive_distance
+from .completion_cases import primitive_distance
 
 Rng = np.random.Generator
 T = TypeVar("T")
@@ -216,7 +217,7 @@ class _View:
         return self.outline is not None and any(
             all(
                 any(primitive_distance(image, p) <= EQUAL * self.size for p in curves)
-                for image in (mirror_image(p, axis, self.outline.center[axis]) for p in curves)
+                for image in map(Mirror(axis, self.outline.center[axis]).primitive, curves)
             )
             for axis in (0, 1)
         )

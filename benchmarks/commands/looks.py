@@ -22,6 +22,7 @@ def register(app: typer.Typer) -> None:
     examples: dict[Callable[..., None], str] = {
         look_completions: "look-completions --data prepared --part plate.json --out look",
         look_closed: "look-closed --data prepared --out look",
+        completion_sheet: "completion-sheet --data prepared --out docs/results/completion.png",
         look_score: 'look-score look --accepted "1 2 5"',
     }
     for command, example in examples.items():
@@ -74,6 +75,29 @@ def look_closed(
     with progress(Console(stderr=True), "generating", total=count) as bar:
         cells = [Cell("generated", each.sketch) for each in stream(system, request, bar.update)]
     _print_paths(write_look(out, [*cells, *control_sketches(data, controls, seed)]))
+
+
+def completion_sheet(
+    data: Corpus,
+    out: Annotated[Path, typer.Option(help="The picture, a PNG.")],
+    parts: Annotated[int, typer.Option(min=2, help="Parts of the test split; half of them finished.")] = 10,
+    count: Annotated[int, typer.Option(min=1, help="Suggestions for each part.")] = 4,
+    model: Model = "ours",
+    device: Device = "auto",
+    steps: Steps = 50,
+    seed: Seed = 0,
+) -> None:
+    """Suggestions for a plate with a slot and for real parts, a row each, given in black and added in blue."""
+    from benchmarks.blind_look import choose_parts, slotted_plate, suggest, write_sheet
+    from sketchdnn.systems import from_pretrained
+    from sketchdnn.systems.devices import find_device
+
+    system = from_pretrained(model, find_device(device))
+    chosen = [slotted_plate(), *choose_parts(data, parts, seed=seed)[0]]
+    with stages() as on_stage:
+        rows = list(suggest(system, chosen, count, steps=steps, seed=seed, on_stage=on_stage))
+    write_sheet(out, chosen, rows, count)
+    _print_paths([out])
 
 
 def look_score(

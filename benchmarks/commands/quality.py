@@ -179,6 +179,7 @@ def completion(
     parts: Annotated[int, typer.Option(min=2, help="Parts to complete; fewer if the test split has fewer.")] = 500,
     count: Annotated[int, typer.Option(min=1, help="Suggestions for each.")] = 8,
     steps: Steps = 50,
+    seed: Seed = 0,
     model: Model = "ours",
     device: Device = "auto",
     cache: SampleCache = None,
@@ -196,7 +197,7 @@ def completion(
     device = find_device(device)
     check_files(out, cache, sample_only)
     low, high = parse_int_range(primitives, "--primitives", "8..16")
-    cases = find_cases(held_out_sketches(data, (low, high)), parts)
+    cases = find_cases(held_out_sketches(data, (low, high), seed), parts, seed)
     task = CompletionTask(tuple(cases), count, steps)
     system = from_pretrained(model, device)
     with stages() as on_stage:

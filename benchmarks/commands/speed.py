@@ -1,4 +1,4 @@
-"""Commands that measure speed: of data, training and sampling, of the server (`serve-load`) and of the studio."""
+"""Commands that measure speed: of data, training, sampling and completion, of the server and of the studio."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ def register(app: typer.Typer) -> None:
         generate: "generate --device cuda --paper --out docs/results/generate.md",
         step_overhead: "step-overhead --device cuda --batch 4096",
         api: "api --out docs/results/api.md",
+        completion_speed: "completion-speed --device cpu --out docs/results/completion_speed.md",
         raster: "raster --device cuda --data prepared --out docs/results/raster.md",
         serve_load: "serve-load --clients 50 --seconds 60 --out docs/results/serve.md",
         studio_drag: "studio-drag --out docs/results/studio_drag.md",
@@ -151,6 +152,29 @@ def api(
     with stages() as on_stage:
         result = time_api(model, rounds=rounds, compare=compare, on_stage=on_stage)
     show(result, out, command_line(context, compare=compare or None))
+    raise typer.Exit(0 if result.is_allowed else 1)
+
+
+def completion_speed(
+    context: typer.Context,
+    model: Model = "ours",
+    device: Device = "auto",
+    steps: Steps = 50,
+    repeats: Repeats = 5,
+    out: Page = None,
+) -> None:
+    """Time one and eight suggestions for an open and a finished part; exit code 1 if eight take too long."""
+    from benchmarks.completion_speed import time_completion
+    from benchmarks.results import check_output_file
+    from sketchdnn.systems import from_pretrained
+    from sketchdnn.systems.devices import find_device
+
+    check_output_file(out)
+    device = find_device(device)
+    system = from_pretrained(model, device)
+    with stages() as on_stage:
+        result = time_completion(system, steps=steps, rounds=repeats, on_stage=on_stage)
+    show(result, out, command_line(context, device=device))
     raise typer.Exit(0 if result.is_allowed else 1)
 
 

@@ -11,10 +11,22 @@ from support.benchmarks import run_benchmark
 from support.corpora import prepared_parts
 from support.evaluation_data import small_model
 
-from benchmarks.blind_look import CELL, COLUMNS, CORRUPTED, KEY, REAL, Cell, control_sketches, score_look, write_look
+from benchmarks.blind_look import (
+    CELL,
+    COLUMNS,
+    CORRUPTED,
+    KEY,
+    REAL,
+    SHEET_CELL,
+    Cell,
+    control_sketches,
+    score_look,
+    slotted_plate,
+    write_look,
+)
 from sketchdnn.errors import SketchError
 from sketchdnn.generation.completion_request import ADDED_COLOR
-from sketchdnn.geometry import Circle, Line, Sketch
+from sketchdnn.geometry import Circle, Line, Sketch, profile
 
 PLATE = Sketch((Line((0, 0), (4, 0)), Line((4, 0), (4, 2)), Line((4, 2), (0, 2)), Line((0, 2), (0, 0))))
 
@@ -62,6 +74,12 @@ def test_accepted_shares_and_void_looks(tmp_path: Path) -> None:
         score_look(tmp_path / KEY, [1])
 
 
+def test_plate_of_the_sheet_is_finished() -> None:
+    shape = profile(slotted_plate())
+    assert shape.is_extrudable
+    assert [loop.depth for loop in shape.loops] == [0, 1, 1, 1]
+
+
 def test_controls_are_real_and_corrupted_originals(corpus: Path) -> None:
     cells = control_sketches(corpus, 3)
     assert [cell.source for cell in cells] == [REAL] * 3 + [CORRUPTED] * 3
@@ -79,6 +97,11 @@ def test_commands_write_sheets_and_score_them(corpus: Path, tmp_path: Path) -> N
     assert sorted(key.values()) == [CORRUPTED, "generated", REAL]
     accepted = next(number for number, source in key.items() if source == REAL)
     assert "100" in run_benchmark("look-score", tmp_path / "closed", "--accepted", accepted).stdout
+    sheet = ["--data", corpus, "--model", model, "--steps", 2, "--count", 2, "--parts", 2]
+    result = run_benchmark("completion-sheet", *sheet, "--out", tmp_path / "sheet.png")
+    assert result.exit_code == 0, result.exception
+    with Image.open(tmp_path / "sheet.png") as page:
+        assert page.width >= 3 * SHEET_CELL
     result = run_benchmark("look-completions", *options, "--parts", 2, "--out", tmp_path / "completions")
     assert result.exit_code == 0, result.exception
     assert (tmp_path / "completions" / "look-1.png").is_file()

@@ -101,7 +101,7 @@ def test_first_and_best_suggestions_are_scored() -> None:
     crossing = Sketch((*SIDES, Line((-2, 0), (2, 0))))
     assert [completion.meets_part(2, sketch) for sketch in (right, wrong, crossing)] == [False, False, True]
     suggestions = [
-        completion.Suggestions(CASE, (wrong, right), 0.1),
+        completion.Suggestions(CASE, (wrong, right), 0.1, completion.BOTH, ("model", "geometry")),
         completion.Suggestions(CASE, (crossing, moved), 0.1),
         completion.Suggestions(CASE, (), 0.1),
     ]
@@ -112,6 +112,9 @@ def test_first_and_best_suggestions_are_scored() -> None:
     assert score.distinct.value == pytest.approx(4 / 3)
     assert score.unchanged.value == 0.75
     assert score.pads is None
+    nothing = completion.score_suggestions("all", [completion.Suggestions(CASE, (), 0.1)] * 2)
+    assert (nothing.first.value, nothing.crossings.value, nothing.unchanged.value) == (0, 0, 1)
+    assert (score.source, score.from_model.value) == (completion.BOTH, pytest.approx(1 / 3))
 
 
 def test_samples_are_cached_and_belong_to_their_settings(corpus: Path, system: System, tmp_path: Path) -> None:
@@ -119,7 +122,12 @@ def test_samples_are_cached_and_belong_to_their_settings(corpus: Path, system: S
     cases = completion_cases.find_cases(completion_cases.held_out_sketches(corpus, (3, 16)), 4)
     task = completion.CompletionTask(tuple(cases), count=2, steps=2)
     result = completion.score_completions(system, task, (3, 16), cache=cache)
-    assert [score.task for score in result.scores][-1] == "all"
+    assert [(score.task, score.source) for score in result.scores][-3:] == [
+        ("all", source) for source in completion.SOURCES
+    ]
+    origins = {each.source: {*each.origins} for each in result.suggestions if each.origins}
+    assert origins.get(completion.GEOMETRY, {"geometry"}) == {"geometry"}
+    assert origins.get(completion.MODEL, {"model"}) == {"model"}
     assert result.scores[-1].parts == len(cases)
     assert all(score.unchanged.value == 1 for score in result.scores)
     again = completion.score_completions(system, task, (3, 16), cache=cache)

@@ -12,6 +12,7 @@ from support.strategies import sketches
 from sketchdnn.errors import SketchError
 from sketchdnn.generation import framing
 from sketchdnn.generation.conditioning import drop_tiny, encode_sketches
+from sketchdnn.generation.context import Context, choose_context
 from sketchdnn.generation.engine import SampleId
 from sketchdnn.geometry import Circle, Kind, Line, Placement, Sketch, bounds, overlaps
 from sketchdnn.representation import decode
@@ -117,11 +118,11 @@ def test_duplicates_and_collapsed_primitives_are_left_out() -> None:
 
 def test_context_is_what_lies_near() -> None:
     lines = Sketch(tuple(Line((x, 0), (x, 1)) for x in range(20)))
-    assert framing.nearest_primitives(lines, [(19.0, 3.0)], 3) == (17, 18, 19)
-    context = framing.nearest_primitives(lines, [(0.2, 0.5), (18.9, 0.5)], 6)
-    assert context == (0, 1, 2, 17, 18, 19)
+    assert choose_context(lines, [(19.0, 3.0)], 3).primitives == (17, 18, 19)
+    context = choose_context(lines, [(0.2, 0.5), (18.9, 0.5)], 6)
+    assert context.primitives == (0, 1, 2, 17, 18, 19)
     samples = [SampleId(0), SampleId(1)]
-    one, other = framing.frame_part(lines, (1.0, 1.0), samples, 0, [(0, 1, 2), context])
+    one, other = framing.frame_part(lines, (1.0, 1.0), samples, 0, [Context((0, 1, 2)), context])
     assert (len(one.known), len(other.known), one.framed.primitives[:3]) == (3, 6, one.known.primitives)
     assert (one.frame.center, one.frame.scale) == ((1.0, 0.5), 1.0)
     assert (other.frame.center, other.frame.scale) == ((9.5, 0.5), 9.5)

@@ -46,6 +46,7 @@ def complete(
         str | None, Option(help="Finished size over the part's: 1.5, or 1..4; by default the goal's.")
     ] = None,
     candidates: Annotated[int, Option(help="Candidates for each suggestion; more take longer.")] = 3,
+    geometry: Annotated[bool, Option(help="Also suggest what the part's own geometry implies.")] = True,
     method: Annotated[str, Option(help="conditional: a network trained for it; repaint: any.")] = "conditional",
     repair: Annotated[bool, Option(help="Close gaps to what was added, and add constraints, in all formats.")] = True,
     round_: Round = None,
@@ -78,6 +79,7 @@ def complete(
         like=None if like is None else gallery_command.read_one_sketch(like, console),
         unlike=[sketch for path in unlike or () for sketch in gallery_command.read_sketches(path, console)],
         candidates=candidates,
+        geometry=geometry,
         method=method,  # type: ignore[arg-type]  # checked there
         scale=scale,
         steps=steps,

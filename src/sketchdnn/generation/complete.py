@@ -20,30 +20,28 @@ from sketchdnn.constraints import infer
 from sketchdnn.diffusion.noise import uniform
 from sketchdnn.diffusion.sampling import SamplingOptions, Start
 from sketchdnn.errors import SketchError
-from sketchdnn.geometry import Placement, Sketch, Vec, bounds
+from sketchdnn.geometry import Kind, Placement, Sketch, Vec, bounds
 from sketchdnn.representation import layout
 from sketchdnn.systems import System
 
 from .completion_request import CompleteRequest, added_to
 from .conditioning import choose_added_kinds, encode_sketches
 from .conditions import format_range, trained_range
+from .context import CONTEXT_SIZES, MAX_CONTEXT, Context, choose_context
 from .engine import Engine, SampleId, device_of
 from .execution import DEFAULT_EXECUTION, Execution
 from .framing import (
-    CONTEXT_SIZES,
-    MAX_CONTEXT,
     CompletedPart,
     FramedPart,
     check_method,
     decode_completions,
     frame_part,
-    nearest_primitives,
     sample_parts,
 )
 from .generate import GeneratedSketch
 from .goals import open_ends, resolve_goal
 from .repair import OnProgress, ignore
-from .suggestions import Candidate, Finisher
+from .suggestions import Finisher
 
 # The fewest candidates of a round.
 _MIN_CANDIDATES = 8
@@ -55,6 +53,8 @@ _EXACT = 1e-9
 _LIKE_STRENGTH = 0.5
 # Most primitives to add inside a closed outline, if their number is not asked for.
 _MAX_FEATURES = 6
+# Numbers of holes that candidates for inside add in turn; 0 leaves the kinds to the model.
+_HOLES = (0, 1, 0, 2, 0, 4)
 # Noise indices that no sampler reaches.
 _COUNT_NOISE, _KIND_NOISE, _PLACE_NOISE = (2**31 - each for each in (2, 3, 4))
 
@@ -78,7 +78,7 @@ def complete(
     """
     completion = Completion(system, request, execution)
     finisher = completion.finisher
-    candidates: list[Candidate] = []
+    candidates = finisher.finish(*finisher.geometric_candidates())
     suggestions: list[GeneratedSketch] = []
     for number in range(MAX_ROUNDS):
         # The first round is most of the work, and often all.
@@ -162,7 +162,7 @@ class Completion:
         steps = min(start.t, max(1, round(self.request.steps * _LIKE_STRENGTH)))
         return replace(options, start=start, steps=steps)
 
-    def _contexts(self, noise_ids: torch.Tensor) -> list[tuple[int, ...]] | None:
+    def _contexts(self, noise_ids: torch.Tensor) -> list[Context] | None:
         """What the model sees of a large part: what is near the open ends, or near a random place in the box."""
         request, box = self.request, self.request.box or bounds(self.part)
         if len(self.part) <= MAX_CONTEXT:
@@ -171,12 +171,12 @@ class Completion:
         chances = uniform(request.seed, noise_ids, _PLACE_NOISE, (2,)).tolist()
         places: list[Vec] = [(box.low[0] + x * box.width, box.low[1] + y * box.height) for x, y in chances]
         return [
-            nearest_primitives(self.part, ends or [place], CONTEXT_SIZES[number % len(CONTEXT_SIZES)])
+            choose_context(self.part, ends or [place], CONTEXT_SIZES[number % len(CONTEXT_SIZES)], outline=not ends)
             for number, place in enumerate(places)
         ]
 
     def _fix_kinds(self, parts: list[FramedPart], noise_ids: torch.Tensor) -> list[FramedPart]:
-        """The kinds to add, where they are asked for; for features inside, of every other candidate."""
+        """The kinds to add, where they are asked for; for features inside, of most candidates."""
         request, seed = self.request, self.request.seed
         chances = uniform(seed, noise_ids, _KIND_NOISE, (1,))[:, 0].double().numpy()
         if request.added_kinds is not None:
@@ -190,14 +190,15 @@ class Completion:
         number_chances = uniform(seed, noise_ids, _COUNT_NOISE, (1,))[:, 0].tolist()
         fixed = []
         for number, (part, chance) in enumerate(zip(parts, number_chances, strict=True)):
-            if limits is None and number % 2 == 1:
-                fixed.append(part)
-                continue
             known = part.known
+            if limits is None and number % 2 == 1:
+                holes = min(_HOLES[number // 2 % len(_HOLES)], layout.MAX_PRIMITIVES - len(known))
+                fixed.append(replace(part, added_kinds=(Kind.CIRCLE,) * holes or None))
+                continue
             add = low + int(chance * (high - low + 1)) - num_given
             total = min(len(known) + add, layout.MAX_PRIMITIVES)
             (kinds,) = choose_added_kinds(known, total, chances[number : number + 1], self.system.training_index)
-            fixed.append(replace(part, added_kinds=kinds))
+            fixed.append(replace(part, added_kinds=kinds or None))
         return fixed
 
 

@@ -47,6 +47,7 @@ class CompleteRequest:
         like: A suggestion to vary ("more like this"): the part, followed by what was added.
         unlike: Suggestions not to repeat ("something else").
         candidates: Number of candidates that are sampled for each suggestion.
+        geometry: Also suggest what follows from the geometry of the part without the model (`geometric_ideas`).
         method: `conditional` for a network trained for it, `repaint` for any.
         scale: Finished size over that of the part, a range of it, or words such as "1..2"; None means that of the goal.
         steps: Number of denoising steps.
@@ -70,6 +71,7 @@ class CompleteRequest:
     like: Sketch | None = None
     unlike: Sequence[Sketch] = ()
     candidates: int = CANDIDATES
+    geometry: bool = True
     method: ConditioningMethod = "conditional"
     scale: float | tuple[float, float] | str | None = None
     steps: int = STEPS
@@ -126,7 +128,7 @@ class CompleteRequest:
         """The entries of a manifest. `source` is the file of the part."""
         content = {"part": display_path(source.name if source else ""), "num_given": len(self.part)}
         goal = resolve_goal(self.part, self.goal)
-        names = ("count", "seed", "closed", "candidates", "method", "steps", "repair")
+        names = ("count", "seed", "closed", "candidates", "geometry", "method", "steps", "repair")
         sampler, scale = system.resolve(SamplingOptions(self.sampler)).sampler_name, list(self.resolve_scales(goal))
         content |= {name: getattr(self, name) for name in names}
         kinds = None if self.added_kinds is None else {kind.label: n for kind, n in self.added_kinds.items()}

@@ -12,7 +12,7 @@ from scipy.spatial import cKDTree
 from sketchdnn.geometry import Circle, Point, Primitive
 
 # Additions that are nowhere farther apart than this, as a fraction of the size, are the same idea.
-SAME_IDEA = 0.05
+SAME_IDEA = 0.08
 # Places on a curve: at least so many, and at most this far apart as a fraction of the size.
 _MIN_PLACES, _SPACING = 5, 0.02
 _MAX_PLACES = 200

@@ -242,6 +242,7 @@ def _to_entry(generated: GeneratedSketch, hashes: Mapping[str, str | None], seed
     if generated.repair is not None:
         entry["repair"] = generated.repair.to_json()
     optional = {"score": generated.score, "fewer": generated.best_of_shortfall, "scale": generated.scale}
+    optional |= {"origin": generated.origin}
     rounded = {name: round(value, 4) if isinstance(value, float) else value for name, value in optional.items()}
     return entry | {name: value for name, value in rounded.items() if value is not None}
 

@@ -3,15 +3,14 @@
 A frame is the box of the finished sketch, centered, its larger side from −1 to 1. The size of that box over the size of
 the part, the scale, and the direction in which it extends are unknown, so several are tried.
 
-The model has 16 rows. Of a larger part it sees the context: the primitives that are nearest to where it works.
+The model has 16 rows. Of a larger part it sees a `context`.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import get_args
+from typing import Literal, get_args
 
 import torch
 from jaxtyping import Int
@@ -21,13 +20,14 @@ from torch.nn.functional import one_hot
 from sketchdnn.diffusion.noise import uniform
 from sketchdnn.diffusion.sampling import Conditioning, ConditioningMethod, Progress
 from sketchdnn.errors import GeometryError, SketchError
-from sketchdnn.geometry import Box, Kind, Placement, Point, Primitive, Sketch, Vec, bounds, overlaps
-from sketchdnn.geometry.intersections import Extent, distance_to_curve
+from sketchdnn.geometry import Box, Kind, Placement, Primitive, Sketch, bounds, overlaps
+from sketchdnn.geometry.intersections import Extent
 from sketchdnn.representation import SketchBatch, decode, layout
 from sketchdnn.systems import RowForm, System
 
 from .conditioning import drop_tiny, encode_sketches
 from .conditions import format_range
+from .context import Context
 from .engine import Engine, SampleId
 from .repair import OnProgress, ignore
 
@@ -40,15 +40,12 @@ MIN_SCALE, MAX_SCALE = 1.0, 4.0
 NUM_CHOICES = 3
 # Probability that a part lies at the low side of its frame, and at the high side; else it is in the middle.
 _AT_A_SIDE = 0.25
-# Rows that known primitives may take; the others are left for what is added. Contexts of larger parts have these sizes
-# in turn.
-MAX_CONTEXT = 12
-CONTEXT_SIZES = (MAX_CONTEXT, 9, 6)
-
 # An added primitive this close to another, as a fraction of the size, is a duplicate.
 DUPLICATE_TOLERANCE = 0.01
 # Why an added primitive is left out.
 COLLAPSED = "too small, or too far out, for the coordinates of the part"
+# What had an idea: the model, or the geometry of the part alone (`geometric_ideas`).
+Origin = Literal["model", "geometry"]
 # A noise index that no sampler reaches.
 _FRAME_NOISE = 2**31 - 1
 
@@ -64,6 +61,7 @@ class FramedPart:
         added_kinds: The kinds of the primitives to add, if fixed.
         scale: The size of the frame over that of the context.
         context: The primitives of the part that the model sees; None means all.
+        stand_in: Lines that it sees instead of an outline.
     """
 
     part: Sketch
@@ -72,11 +70,18 @@ class FramedPart:
     added_kinds: tuple[Kind, ...] | None = None
     scale: float = 1.0
     context: tuple[int, ...] | None = None
+    stand_in: tuple[Primitive, ...] = ()
 
     @property
     def known(self) -> Sketch:
-        """The context in frame coordinates, without what is too small there: in single precision it would collapse."""
-        return self._framed(self.part if self.context is None else self.part.select(self.context))
+        """What the model sees, in frame coordinates.
+
+        What is too small there is left out: in single precision it would collapse.
+        """
+        if self.context is None:
+            return self._framed(self.part)
+        seen = self.part.select(self.context)
+        return self._framed(replace(seen, primitives=seen.primitives + self.stand_in))
 
     @property
     def framed(self) -> Sketch:
@@ -98,6 +103,7 @@ class CompletedPart:
         misfit: Distance of the sketch's box from the frame, as a fraction of the frame.
         rejected: Why rows of the model's output were left out.
         repaired: How rows of the model's output were made valid primitives.
+        origin: Where the additions come from.
     """
 
     sketch: Sketch
@@ -105,6 +111,7 @@ class CompletedPart:
     misfit: float
     rejected: tuple[str, ...] = ()
     repaired: tuple[str, ...] = ()
+    origin: Origin = "model"
 
 
 def check_method(system: System, method: str) -> None:
@@ -131,17 +138,17 @@ def frame_part(
     scales: tuple[float, float],
     samples: Sequence[SampleId],
     seed: int,
-    contexts: Sequence[tuple[int, ...]] | None = None,
+    contexts: Sequence[Context] | None = None,
 ) -> list[FramedPart]:
     """The part in one frame for each sample, about all of it or about the context of the sample."""
     noise_ids = torch.tensor([sample.noise_id for sample in samples])
     choices = uniform(seed, noise_ids, _FRAME_NOISE, (NUM_CHOICES,)).tolist()
     parts = []
     for trial, (sample, numbers) in enumerate(zip(samples, choices, strict=True)):
-        context = None if contexts is None else contexts[trial]
-        box = bounds(part if context is None else part.select(context))
+        seen, stand_in = (None, ()) if contexts is None else contexts[trial]
+        box = bounds(part if seen is None else [*part.select(seen), *stand_in])
         scale, frame = choose_frame(box, scales, trial, len(samples), numbers)
-        parts.append(FramedPart(part, frame, sample, scale=scale, context=context))
+        parts.append(FramedPart(part, frame, sample, scale=scale, context=seen, stand_in=stand_in))
     return parts
 
 
@@ -164,24 +171,6 @@ def choose_frame(
     axes = zip(box.center, (box.width, box.height), choices[1:], strict=True)
     x, y = (middle - _side(choice) * (half - side / 2) for middle, side, choice in axes)
     return scale, Placement((x, y), half)
-
-
-def nearest_primitives(part: Sketch, places: Sequence[Vec], limit: int = MAX_CONTEXT) -> tuple[int, ...]:
-    """The indices, in order, of the primitives that are nearest to any of some places.
-
-    >>> from sketchdnn.geometry import Line
-    >>> lines = Sketch(tuple(Line((x, 0), (x, 1)) for x in range(9)))
-    >>> nearest_primitives(lines, [(0.2, 0.5), (7.9, 0.5)], 4)
-    (0, 1, 7, 8)
-    """
-
-    def distance(item: Primitive) -> float:
-        if isinstance(item, Point):
-            return min(math.dist(item.at, place) for place in places)
-        return min(distance_to_curve(item, place) for place in places)
-
-    distances = [distance(item) for item in part]
-    return tuple(sorted(sorted(range(len(part)), key=distances.__getitem__)[:limit]))
 
 
 def sample_parts(
@@ -215,7 +204,7 @@ def condition_on_parts(
     kind_mask = rows | torch.tensor([part.added_kinds is not None for part in parts], device=device)[:, None]
     for kind, part, sketch in zip(batch.kind, parts, known, strict=True):
         if part.added_kinds is not None:
-            kinds = torch.tensor(part.added_kinds, device=device)
+            kinds = torch.tensor(part.added_kinds, dtype=torch.int64, device=device)
             kind[len(sketch) : len(sketch) + len(kinds)] = one_hot(kinds, layout.NUM_KINDS).to(kind)
     params = rows[..., None].expand_as(batch.params)
     return Conditioning(batch, rows, kind_mask, params, method, *_REPEATS[method])

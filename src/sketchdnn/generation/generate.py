@@ -157,6 +157,7 @@ class GeneratedSketch:
         repair: What repair changed.
         num_given: Of a completion: how many of the first primitives are those of the part.
         scale: Of a completion: size of its frame over that of the part.
+        origin: Of a completion: `model`, or `geometry` if the idea follows from the part without the model.
     """
 
     index: int
@@ -171,6 +172,7 @@ class GeneratedSketch:
     repair: RepairReport | None = None
     num_given: int = 0
     scale: float | None = None
+    origin: str | None = None
 
 
 def stream(

@@ -115,8 +115,10 @@ def _faulty_additions(
         outside = bounds(sketch.primitives[:num_given])
         yield from (group for group in groups if not _lies_in(sketch, group, outside))
     meeting = shape.meetings
-    # A group that meets the part anywhere but at a joint of ends.
+    # A group that meets the part anywhere but at a joint of ends, or where two curves are joined already.
     yield from (group for group in groups if _meet(meeting, group, given))
+    branches = [set(branch.primitives) for branch in shape.branches]
+    yield from (group for group in groups if any(group & branch for branch in branches))
     in_chains = {edge.primitive_index for chain in shape.chains for edge in chain.edges}
     attached = {group: _closes_part(shape, group, given) for group in groups}
     for first, second in combinations(groups, 2):

@@ -111,6 +111,7 @@ class SketchDNN(ModelHubMixin, library_name="sketchdnn", license="mit", tags=["c
             like: A suggestion to vary.
             unlike: Suggestions not to repeat.
             candidates: Number of candidates for each suggestion.
+            geometry: Also suggest what follows from the geometry of the part, without the model.
             scale: Finished size over the part's: 1.5, (1, 2) or "1..2".
             method: "conditional", or "repaint" for a network that was not trained to complete.
             steps: Number of denoising steps.

@@ -9,20 +9,29 @@ from typing import NamedTuple
 from sketchdnn.constraints import round_dimensions, solve
 from sketchdnn.constraints.rounding import Origin
 from sketchdnn.design import score_design
-from sketchdnn.geometry import Kind, Primitive, Sketch, bounds
+from sketchdnn.geometry import Kind, Placement, Primitive, Sketch, bounds
 
 from .completion_request import CompleteRequest, added_to
 from .conditions import Shortfall, closure_faults, find_shortfall
+from .context import MAX_CONTEXT, choose_context
 from .distinct import choose_distinct
+from .engine import SampleId
 from .framing import CompletedPart, FramedPart
 from .generate import GeneratedSketch
+from .geometric_ideas import geometric_ideas
 from .goals import Goal, additions, open_ends, prune, without_new_construction
 from .repair import RepairReport, repair_sketches
+from .variants import regular_variants, symmetry_axes
 
 # A group of additions goes if the score is higher by this without it.
 _MIN_GAIN = 0.02
-# What the share of the candidates with the same idea, and a frame that is not filled, count beside the score.
-_AGREEMENT_WEIGHT, _MISFIT_WEIGHT = 0.2, 0.1
+# What counts beside the score, fitted so that real originals rank before candidates (docs/completion.md): each axis of
+# symmetry of the whole, each degree of freedom that was added, each added curve, the share of the samples with the same
+# idea, and a frame that is not filled.
+_AXIS_WEIGHT, _FREEDOM_WEIGHT, _CURVE_WEIGHT = 0.4, -0.2, 0.08
+_AGREEMENT_WEIGHT, _MISFIT_WEIGHT = 0.5, -0.1
+# Candidates whose score is below this share of the best are no suggestions.
+_LEAST_SCORE = 0.75
 
 
 class Candidate(NamedTuple):
@@ -32,6 +41,7 @@ class Candidate(NamedTuple):
         part: The part in the frame that it was sampled in.
         completed: The part and what was added.
         value: Its score as a design.
+        merit: The score and what else ranks it.
         shortfall: Which of the requirements it fails.
         repair: What repair changed.
     """
@@ -39,6 +49,7 @@ class Candidate(NamedTuple):
     part: FramedPart
     completed: CompletedPart
     value: float
+    merit: float
     shortfall: Shortfall | None
     repair: RepairReport | None
 
@@ -61,45 +72,70 @@ class Finisher:
     part: Sketch
     goal: Goal
 
+    def geometric_candidates(self) -> tuple[list[FramedPart], list[CompletedPart]]:
+        """Candidates that follow from the geometry of the part, if they are asked for."""
+        if not self.request.geometry or self.request.like is not None:
+            return [], []
+        ideas = geometric_ideas(self.part, self.goal)
+        box = bounds(self.part)
+        frame = Placement(box.center, box.size / 2)
+        parts = [FramedPart(self.part, frame, SampleId(0), context=self._context(idea)) for idea in ideas]
+        return parts, [CompletedPart(self._with(idea), len(idea), 0.0, origin="geometry") for idea in ideas]
+
     def finish(self, parts: Sequence[FramedPart], completed: Sequence[CompletedPart]) -> list[Candidate]:
         """The candidates that add something: without what cannot stay, repaired and scored."""
         num_given, window = len(self.part), self.request.box
         kept: list[tuple[FramedPart, CompletedPart]] = []
         for part, each in zip(parts, completed, strict=True):
-            pruned = self._with_sketch(each, prune(each.sketch, num_given, self.goal, window, final=False))
-            if pruned.num_added:
-                kept.append((part, pruned))
+            drawn = self._without_points(each.sketch)
+            pruned = self._with_sketch(each, prune(drawn, num_given, self.goal, window, final=False))
+            if not pruned.num_added:
+                continue
+            kept.append((part, pruned))
+            if self.request.geometry and self.request.added_kinds is None:
+                variants = regular_variants(pruned.sketch, num_given)
+                kept += [(part, self._with_sketch(pruned, self._with(added))) for added in variants]
         candidates = []
         for (part, each), (repaired, report) in zip(kept, self._repair(kept), strict=True):
             whole = without_new_construction(each.sketch, repaired, num_given)
             whole = prune(whole, num_given, self.goal, window, final=self.request.repair)
             value, whole = self._without_defects(whole)
-            if len(whole) > num_given:
+            if self._adds_enough(whole):
                 shortfall = self._find_shortfall(whole)
-                candidates.append(Candidate(part, self._with_sketch(each, whole), value, shortfall, report))
+                if shortfall is not None and each.origin == "geometry":
+                    continue  # it may serve another request
+                finished = self._with_sketch(each, whole)
+                merit = value + self._regularity(part, finished) + _MISFIT_WEIGHT * each.misfit
+                candidates.append(Candidate(part, finished, value, merit, shortfall, report))
         return candidates
 
     def choose(self, candidates: Sequence[Candidate]) -> list[GeneratedSketch]:
         """The best candidate of each idea, best first."""
         request, num_given, size = self.request, len(self.part), bounds(self.part).size
-        added = [candidate.sketch.primitives[num_given:] for candidate in candidates]
-        taken = [added_to(request.part, other) for other in request.unlike]
+        least = _LEAST_SCORE * max((candidate.value for candidate in candidates), default=0.0)
+        candidates = [candidate for candidate in candidates if candidate.value >= least]
+        added = [_curves(candidate.sketch.primitives[num_given:]) for candidate in candidates]
+        taken = [_curves(added_to(request.part, other)) for other in request.unlike]
         if request.like is not None:
-            taken.append(added_to(request.part, request.like))
+            taken.append(_curves(added_to(request.part, request.like)))
 
         def rank(number: int) -> tuple[float, float]:
             candidate = candidates[number]
             distance = candidate.shortfall.distance if candidate.shortfall else 0.0
-            return distance, _MISFIT_WEIGHT * candidate.completed.misfit - candidate.value
+            return distance, -candidate.merit
 
         ranking = sorted(range(len(candidates)), key=rank)
         clusters = choose_distinct(added, size, ranking, taken)
 
+        sampled = {self._sample(candidate) for candidate in candidates} - {None}
+
         def rank_cluster(number: int) -> tuple[float, float]:
             distance, cost = rank(number)
-            return distance, cost - _AGREEMENT_WEIGHT * len(clusters[number]) / len(candidates)
+            agreeing = {self._sample(candidates[member]) for member in clusters[number]} - {None}
+            return distance, cost - _AGREEMENT_WEIGHT * len(agreeing) / max(len(sampled), 1)
 
-        best = sorted(clusters, key=rank_cluster)[: request.count]
+        ranked = sorted(clusters, key=rank_cluster)
+        best = sorted(_balanced(ranked, candidates, request.count), key=rank_cluster)
         return [self._to_result(index, candidates[number]) for index, number in enumerate(best)]
 
     def _repair(
@@ -117,6 +153,45 @@ class Finisher:
             for i, (local, report) in zip(group, repaired, strict=True):
                 results[i] = (self._whole(candidates[i][0], local), report)
         return results
+
+    def _without_points(self, sketch: Sketch) -> Sketch:
+        """Without added points, unless they are asked for: those of the model mark nothing that a part needs."""
+        num_given, kinds = len(self.part), self.request.added_kinds
+        if kinds is not None and kinds.get(Kind.POINT):
+            return sketch
+        kept = [n for n, p in enumerate(sketch) if n < num_given or p.kind is not Kind.POINT]
+        return sketch if len(kept) == len(sketch) else sketch.select(kept)
+
+    def _adds_enough(self, sketch: Sketch) -> bool:
+        """Whether anything was added; construction alone is enough only where kinds are asked for."""
+        added = sketch.primitives[len(self.part) :]
+        return bool(added) if self.request.added_kinds is not None else any(not p.construction for p in added)
+
+    def _regularity(self, part: FramedPart, completed: CompletedPart) -> float:
+        """What few free dimensions and symmetry add to the score: candidates differ more in these than in defects."""
+        sketch, num_given = completed.sketch, len(self.part)
+        # The more curves an image has, the more it repeats: those of geometry do not count.
+        added = sketch.primitives[num_given:] if completed.origin == "model" else ()
+        curves = sum(not p.construction and p.kind is not Kind.POINT for p in added)
+        symmetry = _AXIS_WEIGHT * len(symmetry_axes(sketch.primitives))
+        if not self.request.repair:
+            return symmetry
+        known = range(num_given) if part.context is None else part.context
+        free = solve(sketch.select([*known, *range(num_given, len(sketch))])).dof - solve(self.part.select(known)).dof
+        return symmetry + _FREEDOM_WEIGHT * max(free, 0) + _CURVE_WEIGHT * curves
+
+    def _sample(self, candidate: Candidate) -> SampleId | None:
+        """The sample of the model that a candidate is, or is a variant of."""
+        return candidate.part.sample if candidate.completed.origin == "model" else None
+
+    def _context(self, idea: Sequence[Primitive]) -> tuple[int, ...] | None:
+        """What repair looks at: of a large part, what is near to the additions."""
+        if len(self.part) <= MAX_CONTEXT:
+            return None
+        return choose_context(self.part, [bounds([p]).center for p in idea]).primitives
+
+    def _with(self, added: Sequence[Primitive]) -> Sketch:
+        return replace(self.part, primitives=(*self.part.primitives, *added))
 
     def _with_sketch(self, completed: CompletedPart, sketch: Sketch) -> CompletedPart:
         return replace(completed, sketch=sketch, num_added=len(sketch) - len(self.part))
@@ -161,8 +236,6 @@ class Finisher:
         faults = [find_shortfall(request.conditions, sketch)]
         if request.added_kinds is not None:
             faults.append(_kinds_shortfall(request.added_kinds, added))
-        elif all(p.construction or p.kind is Kind.POINT for p in added):
-            faults.append(Shortfall("it adds no curve but construction", 1.0))
         if request.closed or self.goal == "close":
             faults += list(closure_faults(sketch))
         found = [fault for fault in faults if fault is not None]
@@ -194,7 +267,21 @@ class Finisher:
             repair=report,
             num_given=len(self.part),
             scale=candidate.part.scale,
+            origin=candidate.completed.origin,
         )
+
+
+def _balanced(ranked: Sequence[int], candidates: Sequence[Candidate], count: int) -> list[int]:
+    """The first `count`, but no more than half of them of geometry where the model has enough."""
+    of_model = [number for number in ranked if candidates[number].completed.origin == "model"]
+    others = [number for number in ranked if number not in of_model]
+    num_others = max(count // 2, count - len(of_model))
+    return [*others[:num_others], *of_model[: count - len(others[:num_others])]]
+
+
+def _curves(added: Sequence[Primitive]) -> Sequence[Primitive]:
+    """What makes the idea of additions: their curves; if there are none, all."""
+    return [p for p in added if not p.construction and p.kind is not Kind.POINT] or added
 
 
 def _kinds_shortfall(required: Mapping[Kind, int], added: Sequence[Primitive]) -> Shortfall | None:
