@@ -150,7 +150,7 @@ def write_sheet(path: Path, parts: Sequence[Sketch], rows: Sequence[Sequence[Cel
         captions += [f"part {number + 1}", *(str(place + 1) for place in range(len(row[:count])))]
         missing = count - len(row[:count])
         cells += [Cell("nothing", Sketch(()))] * missing
-        captions += [""] * missing
+        captions += ["no further idea"] * missing
     _write_sheet(path, cells, captions, columns=count + 1, cell=SHEET_CELL)
 
 
