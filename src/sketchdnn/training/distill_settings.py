@@ -19,7 +19,6 @@ _TRAINING: Mapping[str, Any] = {
     "warmup": 200,
     "decay": 0.5,
     "ema": 0.999,
-    "min_primitives": 8,
     "validate_every": 500,
     "minutes": 24.0,
 }
