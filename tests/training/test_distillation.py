@@ -75,7 +75,7 @@ def test_gradients_reach_the_student_and_leave_the_teacher(method: Any) -> None:
     teacher = small_teacher()
     student = make_student(teacher, method, rank=4)
     objective = DistillConfig(method, student_steps=(2,), teacher_steps=2)
-    run = DistillRun(student, CORPUS, CONFIG, teacher=teacher, distill=objective)
+    run = DistillRun(student, CORPUS, replace(CONFIG, min_primitives=10), teacher=teacher, distill=objective)
     before = {name: weight.clone() for name, weight in teacher.state_dict().items()}
     trained = {name: weight.clone() for name, weight in student.state_dict().items()}
     run.advance()

@@ -61,5 +61,5 @@ def test_four_steps_of_a_student_are_closer_to_the_teacher(
     samplers = ("predictor_corrector", "ancestral", "ddim", "dpm++")
     of_teacher = {name: energy_distance(_features(teacher, name, 4, 2), reference) for name in samplers}
     same = energy_distance(_features(teacher, "ancestral", 100, 2), reference)
-    print(f"\n{method}: {of_student:.3f}, teacher in 4 steps {of_teacher}, in 100 {same:.3f}")
-    assert of_student < 0.5 * min(of_teacher.values())
+    report = f"{method}: {of_student:.3f}; teacher in 4 steps {of_teacher}; in 100 {same:.3f}"
+    assert of_student < 0.5 * min(of_teacher.values()), report

@@ -37,6 +37,9 @@ def distill(
     device: Device = "auto",
     resume: Annotated[bool, Option("--resume", help="Continue from the last checkpoint in --out.")] = False,
     init_from: Annotated[Path | None, path_option(help="Start with the student of this model.")] = None,
+    eight_bit: Annotated[
+        bool, Option("--eight-bit", help="Write weights in eight bits, as the shipped model.")
+    ] = False,
     checkpoint_minutes: Annotated[float | None, Option(min=0, help="Save this often.", show_default="5")] = None,
     log_every: Annotated[int | None, Option(min=1, help="Steps between reports.", show_default="50")] = None,
     validate_every: Annotated[int | None, Option(min=0, help="Steps between validations, 500; 0: none.")] = None,
@@ -54,7 +57,7 @@ def distill(
     config, settings = parse_distill_settings(overrides or (), own, options)
     with progress(stderr_console(), "starting", total=1.0) as bar:
         hooks = Hooks(partial(show_report, bar), partial(_show_validation, bar), tuple(logger or ()))
-        request = DistillRequest(model, config, settings, data, out, device, resume, init_from, hooks)
+        request = DistillRequest(model, config, settings, data, out, device, resume, init_from, eight_bit, hooks)
         outcome = start_distillation(request)
     show_outcome(outcome, out)
 

@@ -58,6 +58,7 @@ class DistillRequest:
     Attributes:
         model: The teacher: a model folder or the name of a model of the package.
         init_from: A model whose student the run starts with.
+        eight_bit: Write the matrices of the model and its student in eight bits.
     """
 
     model: str | Path
@@ -68,6 +69,7 @@ class DistillRequest:
     device: str = "auto"
     resume: bool = False
     init_from: Path | None = None
+    eight_bit: bool = False
     hooks: Hooks = field(default_factory=Hooks, compare=False)
 
 
@@ -198,16 +200,16 @@ def start_distillation(request: DistillRequest) -> Outcome:
             make_run=make_run,
         )
         if outcome.finished:
-            attach_and_save(teacher, outcome.model, out / MODEL)
+            _write_model(teacher, outcome.model, out / MODEL, eight_bit=request.eight_bit)
     return outcome
 
 
-def attach_and_save(teacher: SketchDNNSystem, student: System, folder: Path) -> None:
+def _write_model(teacher: SketchDNNSystem, student: System, folder: Path, *, eight_bit: bool) -> None:
     """Write the teacher and its student as one model."""
     if isinstance(student, SketchDNNSystem):
         teacher.attach_student(student)
     try:
-        write_folder(folder, lambda temporary: save_pretrained(teacher, temporary))
+        write_folder(folder, lambda temporary: save_pretrained(teacher, temporary, eight_bit=eight_bit))
     except (OSError, SafetensorError) as error:
         raise RunError(f"{folder}: the model could not be written ({error}); make room and use --resume") from error
 
