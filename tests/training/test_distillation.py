@@ -126,7 +126,7 @@ def test_validation_compares_with_the_ode_of_the_teacher() -> None:
     teacher = small_teacher()
     student = make_student(teacher, "flow_map")
     run = DistillRun(student, CORPUS, CONFIG, teacher=teacher, distill=DistillConfig("flow_map"))
-    numbers = run.validate(CORPUS)
+    numbers = run.validate(run.model, CORPUS)
     assert set(numbers) == {f"{name}_{steps}" for name in ("joined", "distance") for steps in (1, 2, 4, 8)}
     assert all(0 <= number < 3 for number in numbers.values())
     endpoints = ode_endpoints(teacher, seeded_noise(0, torch.arange(2))(0), steps=5)

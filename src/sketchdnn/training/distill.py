@@ -109,17 +109,16 @@ class DistillRun(Run):
         report = super().report()
         return DistillReport(**asdict(report), critic=critic)
 
-    def validate(self, validation: Corpus) -> dict[str, float]:
+    def validate(self, model: System, validation: Corpus) -> dict[str, float]:
         """For 1, 2, 4 and 8 steps: sketches without a loose end, and the distance to the teacher's ODE endpoints."""
-        student = self.model
         count = _GPU_SKETCHES if self.device.type == "cuda" else _CPU_SKETCHES
         noise = seeded_noise(_SEED, torch.arange(count, device=self.device))
-        with evaluating(student, self.device):
+        with evaluating(model, self.device):
             if self._endpoints is None:
                 self._endpoints = ode_endpoints(self.teacher, noise(0))
             numbers: dict[str, float] = {}
             for steps in (1, 2, 4, 8):
-                batch = student.sample(noise, SamplingOptions(FEW_STEP, steps))
+                batch = model.sample(noise, SamplingOptions(FEW_STEP, steps))
                 numbers[f"joined_{steps}"] = 1 - float(has_loose_end(batch).double().mean())
                 numbers[f"distance_{steps}"] = float((batch.flat() - self._endpoints.flat()).square().mean().sqrt())
         return numbers

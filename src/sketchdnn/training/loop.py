@@ -191,7 +191,7 @@ def _validate(run: Run, validation: Corpus | None, log: RunLog | None, out: Path
     if log is None:
         return
     if validation is not None and validates:
-        numbers = run.validate(validation)
+        numbers = run.validate(model, validation)
         log.validation(run.step, numbers)
         hooks.on_validation(run.step, numbers)
     if previews:

@@ -142,9 +142,9 @@ class Run:
         self._seconds_before = float(facts["seconds"])
         self._update_progress(always=True)
 
-    def validate(self, validation: Corpus) -> Mapping[str, float]:
-        """Numbers that show the quality of the present model: the loss at each noise level."""
-        return {f"t{t}": loss for t, loss in validate(self.model, validation, self.config).items()}
+    def validate(self, model: System, validation: Corpus) -> Mapping[str, float]:
+        """Numbers that show the quality of the present `model`: the loss at each noise level."""
+        return {f"t{t}": loss for t, loss in validate(model, validation, self.config).items()}
 
     def _make_objective(self) -> nn.Module:
         return Objective(self.system, self.corpus, self.config)
