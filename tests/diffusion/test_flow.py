@@ -13,7 +13,8 @@ from sketchdnn.diffusion.flow import diffuse, expected_x0, flow_step, integrate,
 from sketchdnn.diffusion.gaussian import log_linear_snr
 from sketchdnn.diffusion.process import JointProcess, LogitBatch, our_process, parts
 from sketchdnn.diffusion.sampling import step_sequence
-from sketchdnn.representation.batch import relevant
+from sketchdnn.representation.batch import SketchBatch, relevant
+from sketchdnn.systems.sketchdnn import SketchDNNSystem
 
 # Coordinates depend on the kind: those of other kinds are zero. Construction depends on it too: none in empty rows.
 TARGET = RowTarget((0.45, 0.25, 0.15, 0.1, 0.05), construction=0.2, std=0.5)
@@ -114,3 +115,25 @@ def test_steps_that_turn_back_or_leave_a_clean_sketch_are_refused(steps: tuple[i
     process: JointProcess = our_process(9)
     with pytest.raises(ValueError, match="steps must be at least two"):
         integrate(wobbly, process, _noise(0, 1), steps)
+
+
+@pytest.mark.slow
+def test_a_sketch_is_inverted_by_the_shipped_model() -> None:
+    from sketchdnn.data.procedural import procedural
+    from sketchdnn.geometry import normalize
+    from sketchdnn.systems import from_pretrained
+
+    system = from_pretrained()
+    assert isinstance(system, SketchDNNSystem)
+    x0 = SketchBatch.from_sketches([normalize(procedural(0, index))[0] for index in range(2)])
+    steps = [t for t in step_sequence(2000, 50, power=2)[::-1] if t >= 3]
+    begin = diffuse(LogitBatch.from_sketch(x0, 0.99), random_noise(0, 2)(0), system.process.levels(steps[0]))
+    # Without self-conditioning the prediction is a function of the state alone.
+    noise = integrate(system.denoise, system.process, begin, steps, order=2)
+    again = integrate(system.denoise, system.process, noise, [*steps[::-1], 0], order=2).batch().most_likely()
+    assert torch.equal(again.kind, x0.kind)
+    assert torch.equal(again.construction, x0.construction)
+    own = relevant(x0.kind.argmax(dim=-1))
+    error = (again.params - x0.params)[own].abs()
+    assert error.median() < 0.005, error
+    assert error.max() < 0.05, error
