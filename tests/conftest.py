@@ -1,11 +1,11 @@
-"""What tests may need beyond the package: real data, FreeCAD, its window, Chromium, the FID Inception. Absent, they skip and say
-so, unless it is required.
+"""What tests may need beyond the package: real data, FreeCAD and its window, Chromium, the FID Inception. Absent, they
+skip and say so, unless it is required.
 
 Property tests run with fixed seeds, so that every run tries the same examples; `make fuzz` draws new ones.
 `SKETCHDNN_DATA` names a folder of real sketches, `SKETCHDNN_HOSTILE` one of files made to take time or memory; without
 it, the folder `hostile` beside the data is taken. `SKETCHDNN_REQUIRE` lists what must be there
-(`data,freecad,gui,chromium,inception,hostile`): then a missing one fails instead of skipping, so that a green run means that it
-ran.
+(`data,freecad,gui,chromium,inception,hostile`): then a missing one fails instead of skipping, so that a green run
+means that it ran.
 """
 
 from __future__ import annotations

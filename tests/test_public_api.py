@@ -16,6 +16,9 @@ PUBLIC = {
         Loop MM_PER_UNIT Overlap ParametricCurve Part Placement Point Primitive Profile Ref Sketch TAU Vec
         approximate arc_from_angles arc_from_bulge arc_from_sweep bounds bulge normalize overlaps profile
         quadratic_bezier tessellate""",
+    "sketchdnn.constraints": """Action ActionKind ConstrainAlternative ConstrainOptions ConstrainResult Drag
+        DragResult EditResult Freedom REPAIR_TOLERANCE RepairedSketch RoundOptions RoundResult Solution TOLERANCE
+        alternatives constrain drag infer repair repair_all round_dimensions solve solve_edited""",
     "sketchdnn.formats": """Conversion DEFAULT_READ_OPTIONS FORMATS Format Losses Note ReadItem ReadOptions
         ReadResult Skipped collect convert detect_format dumps find_writer loads read scan write""",
     "sketchdnn.render": """Frame PALETTE Stroke Style describe frame gallery_html gallery_png gallery_svg png

@@ -190,6 +190,25 @@ def turing_test(
     _print_paths((write_mixed_turing_test if mixed else write_turing_test)(out, real, generated))
 
 
+@app.command(epilog="Example: python -m benchmarks figures studio --out docs/figures/studio")
+def studio(out: Out) -> None:
+    """Screenshots of every view of the studio, in light and dark, on a desktop and on a phone (PNG); needs Chromium."""
+    from benchmarks.figures.studio import write_studio
+
+    for path in write_studio(out):
+        _print_paths([path])
+
+
+@app.command(epilog="Example: python -m benchmarks figures tutorial --out docs/tutorials/outline_to_part")
+def tutorial(out: Out) -> None:
+    """The pictures of the tutorial from an outline to a part; needs Chromium, FreeCAD and Xvfb."""
+    from benchmarks.figures.tutorial import write_tutorial
+
+    paths, part = write_tutorial(out)
+    _print_paths(paths)
+    _console().print(f"{len(part.sketch)} primitives; FreeCAD: solve {part.solve}, {part.volume:.0f} mm³")
+
+
 def _generated_source(samples: Path | None, model: str, count: int, seed: int, steps: int, repair: bool) -> Source:
     """Generated sketches, from a file or of a model, with a description of their origin."""
     from benchmarks.figures import Source, sample_source

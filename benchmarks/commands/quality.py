@@ -1,5 +1,6 @@
 """`python -m benchmarks samplers`, `noise-levels`, `conditions`, `primitive-counts`, `completion`, `design-score`,
-`failures`, `constraints`, `constraint-speed`, `repair`, `rounding` and `solids`: how good results are.
+`failures`, `constraints`, `constraint-speed`, `drag`, `repair`, `intent`, `rounding` and `solids`: how good results
+are.
 """
 
 from __future__ import annotations
@@ -43,7 +44,9 @@ def register(app: typer.Typer) -> None:
         failures: "failures --device cuda --out docs/results/failures.md",
         constraints: "constraints --data sg_subset.npy --out docs/results/constraints.md",
         constraint_speed: "constraint-speed --files parts/ --out docs/results/constraint_speed.md",
+        drag: "drag --data sg_subset.npy --out docs/results/drag.md",
         repair: "repair --out docs/results/repair.md",
+        intent: "intent --data open-sketches.jsonl.xz --out docs/results/intent.md",
         rounding: "rounding --data prepared --out docs/results/rounding.md",
         solids: "solids --data prepared --out docs/results/solids.md",
     }
@@ -301,6 +304,27 @@ def constraint_speed(
     show(result, out, command_line(context))
 
 
+def drag(
+    context: typer.Context,
+    data: SketchGraphsFile,
+    count: Annotated[int, typer.Option(min=1, help="Sketches of 16 primitives to drag.")] = 60,
+    alternatives: Annotated[int, typer.Option(min=0, help="Sketches to constrain in several ways.")] = 200,
+    freecad: Annotated[bool, typer.Option(help="Let FreeCAD solve the alternatives.")] = True,
+    seed: Seed = 0,
+    out: Page = None,
+) -> None:
+    """Drag parts of real sketches, edit their dimensions, and constrain them in several ways."""
+    from benchmarks.drag import measure_drags
+    from benchmarks.results import check_output_file
+
+    check_output_file(out)
+    with stages() as on_stage:
+        result = measure_drags(
+            data, count=count, alternative_count=alternatives, freecad=freecad, seed=seed, on_stage=on_stage
+        )
+    show(result, out, command_line(context))
+
+
 def repair(
     context: typer.Context,
     count: Annotated[int, typer.Option(min=1, help="Raw sketches to repair and measure.")] = 200,
@@ -319,6 +343,31 @@ def repair(
     with stages("generating") as on_stage:
         sketches = raw_sketches(count, model=model, seed=seed, samples=samples)
         result = measure_repair(sketches, throughput_count=throughput_count, on_stage=on_stage)
+    show(result, out, command_line(context))
+
+
+def intent(
+    context: typer.Context,
+    data: Annotated[Path, typer.Option(exists=True, dir_okay=False, help="A file of real sketches with their source.")],
+    count: Annotated[int, typer.Option(min=1, help="Raw sketches to repair.")] = 400,
+    real_count: Annotated[int, typer.Option(min=1, help="Real sketches of either group of sources.")] = 300,
+    noise: Annotated[
+        float, typer.Option(min=0, max=0.02, help="How far off points are, as a share of the size.")
+    ] = 0.0007,
+    model: Model = "ours",
+    seed: Seed = 0,
+    samples: RawSamples = None,
+    out: Page = None,
+) -> None:
+    """Symmetry and pieces of raw sketches before and after repair; symmetry of real sketches with noise."""
+    from benchmarks.intent import measure_intent
+    from benchmarks.results import check_output_file
+    from benchmarks.samples import raw_sketches
+
+    check_output_file(out)
+    with stages("generating") as on_stage:
+        raw = raw_sketches(count, model=model, seed=seed, samples=samples)
+        result = measure_intent(raw, data, count=real_count, noise=noise, seed=seed, on_stage=on_stage)
     show(result, out, command_line(context))
 
 

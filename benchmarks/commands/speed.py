@@ -1,4 +1,4 @@
-"""`python -m benchmarks prepare`, `train`, `generate`, `step-overhead`, `api` and `raster`: how fast things are."""
+"""Commands that measure speed: of data, training and sampling, of the server (`serve-load`) and of the studio."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 
 from sketchdnn.cli.progress import stages
 
-from . import Device, Model, Page, Repeats, SketchGraphsFile, Steps, command_line, show
+from . import Device, Model, Page, Repeats, Seed, SketchGraphsFile, Steps, command_line, show
 
 
 def register(app: typer.Typer) -> None:
@@ -22,6 +22,8 @@ def register(app: typer.Typer) -> None:
         step_overhead: "step-overhead --device cuda --batch 4096",
         api: "api --out docs/results/api.md",
         raster: "raster --device cuda --data prepared --out docs/results/raster.md",
+        serve_load: "serve-load --clients 50 --seconds 60 --out docs/results/serve.md",
+        studio_drag: "studio-drag --out docs/results/studio_drag.md",
     }
     for command, example in examples.items():
         app.command(epilog=f"Example: python -m benchmarks {example}")(command)
@@ -173,3 +175,50 @@ def raster(
     with stages() as on_stage:
         result = time_raster(device, count, matplotlib_count, data, repeats, on_stage)
     show(result, out, command_line(context, device=device))
+
+
+def serve_load(
+    context: typer.Context,
+    model: Model = "ours",
+    clients: Annotated[int, typer.Option(min=1, help="Clients that ask at the same time.")] = 50,
+    seconds: Annotated[float, typer.Option(min=1, help="How long they ask.")] = 60,
+    steps: Steps = 50,
+    complete_share: Annotated[float, typer.Option(help="Share of requests that complete a part.")] = 0.0,
+    compare: Annotated[int, typer.Option(min=1, help="Most sketches to compare with the library's.")] = 1000,
+    seed: Seed = 0,
+    out: Page = None,
+) -> None:
+    """Load a server with many clients, and compare throughput and answers with the library."""
+    from benchmarks.results import check_output_file
+    from benchmarks.serve_load import run_load
+
+    check_output_file(out)
+    with stages() as on_stage:
+        result = run_load(
+            model,
+            clients=clients,
+            seconds=seconds,
+            steps=steps,
+            complete_share=complete_share,
+            compare=compare,
+            seed=seed,
+            on_stage=on_stage,
+        )
+    show(result, out, command_line(context))
+
+
+def studio_drag(
+    context: typer.Context,
+    count: Annotated[int, typer.Option(min=1, max=64, help="Sketches of 16 primitives.")] = 6,
+    seconds: Annotated[float, typer.Option(min=1, help="How long each is dragged.")] = 5,
+    seed: Seed = 0,
+    out: Page = None,
+) -> None:
+    """Updates a second while an end is dragged in the studio; needs Chromium."""
+    from benchmarks.results import check_output_file
+    from benchmarks.studio_drag import measure
+
+    check_output_file(out)
+    with stages() as on_stage:
+        result = measure(count, seconds, seed, on_stage)
+    show(result, out, command_line(context))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import replace
+from importlib import import_module
 from itertools import product
 from pathlib import Path
 
@@ -15,7 +16,6 @@ from support.noisy_sketches import PLATE, add_noise, arbitrarily_constrained
 
 from benchmarks.constraint_speed import line_chain, rectangle_grid
 from sketchdnn.constraints import Freedom, solve
-from sketchdnn.constraints import constrain as module
 from sketchdnn.constraints.constrain import ConstrainOptions, constrain
 from sketchdnn.constraints.repair.infer_solve import is_tangle
 from sketchdnn.formats import read, write
@@ -58,7 +58,7 @@ def test_failure_of_the_solver_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> 
     def fail(*_: object, **__: object) -> None:
         raise np.linalg.LinAlgError("SVD did not converge")
 
-    monkeypatch.setattr(module, "infer", fail)
+    monkeypatch.setattr(import_module("sketchdnn.constraints.constrain"), "infer", fail)
     result = constrain(ROUGH, INFER_ONLY)
     assert (result.sketch, result.warning, len(result.freedom)) == (ROUGH, "SVD did not converge", len(ROUGH))
 

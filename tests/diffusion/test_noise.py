@@ -4,7 +4,7 @@ import pytest
 import torch
 from scipy import stats
 
-from sketchdnn.diffusion.noise import normal, philox, seeded_noise, uniform
+from sketchdnn.diffusion.noise import Seeds, normal, philox, seeded_noise, uniform
 
 
 def words(counter: int, key: int) -> list[str]:
@@ -37,6 +37,14 @@ def test_sample_has_the_same_bits_in_any_batch_and_others_in_other_draws() -> No
     assert len(draws) == 4 * 4 * 3
 
 
+def test_each_sample_can_have_a_seed_of_its_own() -> None:
+    seeds, samples = [0, 7, 2**64 - 1, 7], torch.tensor([5, 5, 2**40, 6])
+    mixed = seeded_noise(seeds, samples)(3).flat()
+    for row, (seed, sample) in enumerate(zip(seeds, samples, strict=True)):
+        assert torch.equal(mixed[row : row + 1], seeded_noise(seed, sample[None])(3).flat())
+    assert torch.equal(normal([9, 9], samples[:2], 1, (3,)), normal(9, samples[:2], 1, (3,)))
+
+
 @pytest.mark.parametrize("samples", [1, 5000])
 def test_noise_is_standard_normal(samples: int) -> None:
     size = 200_000 // samples
@@ -54,11 +62,14 @@ def test_uniform_numbers_are_uniform_and_bad_input_is_refused_by_name() -> None:
     assert numbers.min() >= 0
     assert numbers.max() < 1
     assert stats.kstest(numbers.flatten().double().numpy(), "uniform").pvalue > 1e-3
-    for name, seed, samples in (
+    bad: tuple[tuple[str, Seeds, torch.Tensor], ...] = (
         ("seed", -1, torch.arange(2)),
         ("seed", 2**64, torch.arange(2)),
+        ("seed", [0, -1], torch.arange(2)),
+        ("one for each of 2 samples, not 3", [0, 1, 2], torch.arange(2)),
         ("samples", 0, torch.zeros(2)),
         ("samples", 0, torch.tensor(3)),
-    ):
+    )
+    for name, seed, samples in bad:
         with pytest.raises(ValueError, match=name):
             seeded_noise(seed, samples)

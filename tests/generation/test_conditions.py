@@ -188,3 +188,32 @@ def test_score_is_bounded_and_does_not_depend_on_size(sketch: Sketch) -> None:
     value = criteria.score_sketch(sketch)
     assert -1.5 <= value <= 1
     assert criteria.score_sketch(sketch.moved(2.0)) == pytest.approx(value, abs=1e-6)
+
+
+HOLE = Circle((0.4, 0.4), 0.2)
+
+
+def test_closed_sketch_without_design_faults_is_accepted_only_where_it_is_judged() -> None:
+    plain, judging = (criteria.ConditionChecker(CLOSED, exact=True, designed=designed) for designed in (False, True))
+    centered = Sketch((*square(), Circle((0, 0), 0.3)))
+    assert plain.find_shortfall(centered) is judging.find_shortfall(centered) is None
+    for others, words in (
+        ((Circle((0.0, 0.0), 0.5), Circle((0.1, 0.2), 0.2)), "inside a hole"),
+        ((Circle((0.0, 0.0), 0.011),), "is a speck"),
+        ((Circle((0.0, 0.0), 0.98),), "a strip of only"),
+        ((HOLE, Line((-2, -0.7), (-1.3, 0.2), construction=True)), "refers to nothing else"),
+        ((HOLE, Circle((-0.4, 0.4), 0.18)), "nearly, not exactly, equal"),
+    ):
+        sketch = Sketch((*square(), *others))
+        assert plain.find_shortfall(sketch) is None
+        shortfall = judging.find_shortfall(sketch)
+        assert shortfall is not None
+        assert words in shortfall.sentence
+        assert 0 < shortfall.distance <= 1
+    # A fault of the profile is named before those of design, which are the smaller distance.
+    shortfall = judging.find_shortfall(Sketch((*pulled_square(0.1), Circle((0.0, 0.0), 0.011))))
+    assert shortfall is not None
+    assert "left open" in shortfall.sentence
+    # Design is judged for closed sketches only.
+    anything = criteria.ConditionChecker(criteria.Conditions(primitives=(5, 5)), designed=True)
+    assert anything.find_shortfall(Sketch((*square(), Circle((0.13, 0.37), 0.011)))) is None

@@ -11,10 +11,22 @@ import torch
 from support.generation import copy_as, draw, randomized
 
 from benchmarks.api import agree
-from sketchdnn.diffusion.sampling import SamplingOptions
+from sketchdnn.diffusion.sampling import Progress, SamplingOptions, Start
 from sketchdnn.errors import SketchError
 from sketchdnn.generation import Conditions
-from sketchdnn.generation.engine import CPU_BATCH, Engine, SampleId, choose_batch_size, compile_denoiser, precision
+from sketchdnn.generation.conditioning import encode_sketches
+from sketchdnn.generation.engine import (
+    CPU_BATCH,
+    BatchPart,
+    Engine,
+    SampleId,
+    choose_batch_size,
+    compile_denoiser,
+    precision,
+    sample_together,
+)
+from sketchdnn.generation.framing import condition_on_parts, frame_part
+from sketchdnn.geometry import Line, Sketch
 from sketchdnn.networks.dit import DiTConfig
 from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.systems import System, from_pretrained, load_preset
@@ -42,6 +54,36 @@ def test_samples_do_not_depend_on_place_or_neighbors(system: System, bundled: bo
     assert {sample: again[sample] for sample in samples} == together
     assert engine.draw(samples[3:4]) == [together[samples[3]]]
     assert len({decoded.sketch for decoded in together.values()}) == len(samples)
+
+
+def test_parts_of_several_engines_share_a_batch(system: System) -> None:
+    """Parts with and without conditioning, of several seeds, and variations of several sketches."""
+    outline = (Line((-1, -1), (1, -1)), Line((1, -1), (1, 1)))
+    parts: list[BatchPart] = []
+    for seed in range(3):
+        framed = frame_part(Sketch(outline[: 1 + seed % 2]), (1.5, 2.0), [SampleId(seed), SampleId(9)], seed)
+        conditioning = condition_on_parts(framed, system.rows, "conditional")
+        options = SamplingOptions("ancestral", 4, conditioning=conditioning if seed else None)
+        parts.append(BatchPart(seed, [part.sample for part in framed], options))
+    assert len({part.key for part in parts}) == 1
+    reports: list[tuple[int, ...]] = []
+
+    def on_step(samples: Sequence[SampleId], progress: Progress) -> None:
+        reports.append((len(samples), len(progress.batch), len(progress.prediction.params)))
+
+    together = sample_together(system, [*parts[:2], replace(parts[2], on_step=on_step)])
+    for part, rows in zip(parts, together, strict=True):
+        assert torch.equal(rows.flat(), sample_together(system, [part])[0].flat())
+    assert reports == [(2, 2, 2)] * 4
+
+    starts = [encode_sketches([Sketch(outline)] * 2, system.rows), encode_sketches([Sketch(outline[:1])], system.rows)]
+    ids = [SampleId(0), SampleId(1)]
+    varied = [
+        BatchPart(7, ids[: len(batch)], SamplingOptions("restart", 6, start=Start(20, batch))) for batch in starts
+    ]
+    assert varied[0].key == varied[1].key != parts[0].key
+    for part, rows in zip(varied, sample_together(system, varied), strict=True):
+        assert torch.equal(rows.flat(), sample_together(system, [part])[0].flat())
 
 
 def batch_rows(system: System, count: int, **options: Any) -> list[int]:

@@ -17,7 +17,7 @@ from sketchdnn.generation import CompleteRequest, complete
 from sketchdnn.generation import repair as repair_module
 from sketchdnn.generation.conditions import MAX_ATTEMPTS, Conditions
 from sketchdnn.generation.repair import RepairReport, RepairResult, available_cores, repair_sketches
-from sketchdnn.geometry import Circle, Constraint, ConstraintType, Kind, Line, Ref, Sketch, bounds
+from sketchdnn.geometry import Circle, Constraint, ConstraintType, Kind, Line, Part, Ref, Sketch, bounds
 from sketchdnn.systems import System
 
 MARK = Constraint(ConstraintType.OTHER, (Ref(0),), name="repaired")
@@ -166,3 +166,22 @@ def test_repair_is_idempotent_and_the_same_in_processes(system: System, monkeypa
     assert repair_sketches(sketches, workers=2, on_progress=shares.append) == repair_sketches(sketches)
     assert (shares[-1], repair_sketches([])) == (1, [])
     assert available_cores(10_000) == 1 <= available_cores()
+
+
+def test_constraints_about_axes_hold_after_placing(system: System, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their axis stays where it is, though the box is not centered on it; a variation has its own place."""
+    pair = (Circle((-1.0, 0.3), 0.2), Circle((1.0, 0.3), 0.2), Line((0.0, 0.0), (1.6, 0.5)))
+    center, axis = (Ref(k, Part.CENTER) for k in (0, 1)), Ref(None, Part.Y_AXIS)
+    mirrored = Constraint(ConstraintType.SYMMETRIC, (*center, axis))
+    replace_repair(monkeypatch, lambda _: Sketch(pair, (mirrored,)))
+    placed = next(draw(system, 1, steps=4, repair=True)).sketch
+    assert placed.constraints == (mirrored,)
+    left, right, _ = placed
+    assert isinstance(left, Circle)
+    assert isinstance(right, Circle)
+    assert left.center[0] == pytest.approx(-right.center[0])
+    box = bounds(placed)
+    assert (box.size, box.center[1]) == (pytest.approx(100), pytest.approx(0))
+    assert box.center[0] > 1
+    varied = next(draw(system, 1, steps=4, repair=True, init_sketch=PART)).sketch
+    assert varied.constraints == ()

@@ -56,9 +56,9 @@ def look(documents: Sequence[Path], folder: Path, *, patience: float = 300) -> l
     views = [(str(path.resolve()), str(picture)) for path, picture in zip(documents, pictures, strict=True)]
     (folder / ".config/FreeCAD").mkdir(parents=True)
     (folder / ".config/FreeCAD/user.cfg").write_text(SETTINGS)
-    with _display() as display:
+    with display() as name:
         job = {"views": views, "findings": str(findings)}
-        environment = {"DISPLAY": display, "QTWEBENGINE_DISABLE_SANDBOX": "1"}
+        environment = {"DISPLAY": name, "QTWEBENGINE_DISABLE_SANDBOX": "1"}
         output = run_freecad("freecad", folder, SCRIPT, job, timeout=patience, **environment)
     found = [json.loads(line) for line in findings.read_text().splitlines()] if findings.exists() else []
     if len(found) < len(documents):
@@ -85,10 +85,10 @@ def _lit(picture: Path) -> float:
 
 
 @contextmanager
-def _display() -> Iterator[str]:
+def display(width: int = 800, height: int = 600) -> Iterator[str]:
     """A virtual display of its own, on a number that is free."""
     reading, writing = os.pipe()
-    command = ["Xvfb", "-displayfd", str(writing), "-screen", "0", "800x600x24", "-nolisten", "tcp"]
+    command = ["Xvfb", "-displayfd", str(writing), "-screen", "0", f"{width}x{height}x24", "-nolisten", "tcp"]
     quiet = subprocess.DEVNULL
     with subprocess.Popen(command, pass_fds=(writing,), stdin=quiet, stdout=quiet, stderr=quiet) as server:
         os.close(writing)

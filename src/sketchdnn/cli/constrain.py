@@ -121,10 +121,10 @@ def _constrain_all(
     sketches: Iterator[Sketch], options: ConstrainOptions, workers: int
 ) -> Iterator[tuple[ConstrainResult, Sketch]]:
     """The result of each sketch, and the sketch, in order; many on all cores."""
-    from sketchdnn.constraints import constrain as library
+    from sketchdnn.constraints.constrain import constrain as constrain_sketch
     from sketchdnn.constraints.repair.batch import map_sketches
 
-    task = partial(library.constrain, options=options)
+    task = partial(constrain_sketch, options=options)
     few = list(islice(sketches, _FEW))
     yield from zip(map(task, few), few, strict=True)
     if len(few) == _FEW:

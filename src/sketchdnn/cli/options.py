@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import re
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,7 +10,7 @@ import typer
 from sketchdnn.errors import SketchError
 from sketchdnn.formats import DEFAULT_READ_OPTIONS, ReadOptions
 from sketchdnn.geometry import MM_PER_UNIT
-from sketchdnn.geometry.quantities import parse_length
+from sketchdnn.geometry.quantities import parse_length, parse_step
 
 if TYPE_CHECKING:
     from sketchdnn.constraints.rounding import RoundOptions
@@ -22,7 +20,6 @@ FLATTEN = f"{DEFAULT_READ_OPTIONS.curve_tolerance_mm:g}mm"
 # Of files and folders: reading one reports why it cannot be read.
 path_option = partial(typer.Option, readable=False)
 path_argument = partial(typer.Argument, readable=False)
-_STEP = re.compile(r"(\d+\.?\d*|\.\d+)(?:/(\d+))?\s*([a-z]*)")
 _reading_option = partial(typer.Option, rich_help_panel="Reading drawings")
 
 Flatten = Annotated[
@@ -78,8 +75,5 @@ def round_options(text: str | None, origin: str = "auto") -> RoundOptions | None
         return None
     if text.strip().lower() == "auto":
         return RoundOptions(origin=Origin(origin))
-    match = _STEP.fullmatch(text.strip())
-    step = float(match[1]) / float(match[2] or 1) if match and float(match[2] or 1) else 0.0
-    if not match or not 0 < step < math.inf or match[3] not in {"", *MM_PER_UNIT}:
-        raise SketchError(f"--round is auto or a step such as 0.5, 0.5mm or 1/16in, not '{text}'")
-    return RoundOptions(step, match[3] or None, Origin(origin))
+    step, units = parse_step(text)
+    return RoundOptions(step, units, Origin(origin))

@@ -1,5 +1,9 @@
 """Constraints of a sketch: infer them, solve for the nearest sketch that satisfies them, and count what stays free."""
 
+from .alternatives import ConstrainAlternative, alternatives
+from .constrain import ConstrainOptions, ConstrainResult, constrain
+from .drag import Drag, DragResult, drag
+from .edit import EditResult, solve_edited
 from .equation_set import Freedom
 from .infer import TOLERANCE, infer
 from .repair import REPAIR_TOLERANCE, Action, ActionKind, RepairedSketch, repair, repair_all
@@ -11,14 +15,24 @@ __all__ = [
     "TOLERANCE",
     "Action",
     "ActionKind",
+    "ConstrainAlternative",
+    "ConstrainOptions",
+    "ConstrainResult",
+    "Drag",
+    "DragResult",
+    "EditResult",
     "Freedom",
     "RepairedSketch",
     "RoundOptions",
     "RoundResult",
     "Solution",
+    "alternatives",
+    "constrain",
+    "drag",
     "infer",
     "repair",
     "repair_all",
     "round_dimensions",
     "solve",
+    "solve_edited",
 ]

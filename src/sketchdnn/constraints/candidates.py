@@ -184,6 +184,23 @@ def midpoints(arrays: SketchArrays) -> Iterator[Constraint]:
             yield Constraint(ConstraintType.MIDPOINT, (arrays.ref(middle), arrays.ref(a), arrays.ref(b)))
 
 
+def rows(arrays: SketchArrays) -> Iterator[Constraint]:
+    """Circles halfway between two others of their size."""
+    circles = [k for k, i in enumerate(arrays.rounds) if isinstance(arrays.variables.primitives[i], Circle)]
+    if not 3 <= len(circles) <= _MAX_MIDPOINTS:
+        return
+    at, radius = arrays.center[circles], arrays.radius[circles]
+    alike = np.abs(radius[:, None] - radius) <= np.minimum(2 * arrays.reach, _MAX_STRETCH * radius)
+    for middle, k in enumerate(circles):
+        off = np.abs(2 * at[middle] - at[:, None] - at[None]).max(axis=2)
+        near = (off <= 2 * arrays.reach) & alike[middle] & alike[middle][:, None]
+        near[middle], near[:, middle] = False, False
+        near &= _lengths(at[:, None] - at[None]) > 4 * arrays.reach
+        for a, b in _pairs(near):
+            refs = (Ref(arrays.rounds[circles[a]], Part.CENTER), Ref(arrays.rounds[circles[b]], Part.CENTER))
+            yield Constraint(ConstraintType.SYMMETRIC, (*refs, Ref(arrays.rounds[k], Part.CENTER)))
+
+
 def symmetric(arrays: SketchArrays) -> Iterator[Constraint]:
     """Points mirrored about a construction line, if two pairs agree, or about an axis, if most of the sketch does."""
     variables, reach = arrays.variables, arrays.reach

@@ -93,6 +93,7 @@ class ConstrainResult:
         warning: Why something was not done.
         skipped: What was not looked for in a very large sketch.
         rounding: What was rounded; its moves are counted there.
+        sources: The input primitives that each primitive came from; none for a line that was added.
     """
 
     sketch: Sketch
@@ -107,6 +108,7 @@ class ConstrainResult:
     skipped: str | None = None
     num_own: int = 0
     rounding: RoundResult | None = None
+    sources: tuple[tuple[int, ...], ...] = ()
 
 
 def constrain(sketch: Sketch, options: ConstrainOptions | None = None) -> ConstrainResult:
@@ -128,16 +130,21 @@ def constrain(sketch: Sketch, options: ConstrainOptions | None = None) -> Constr
             if options.dimensions:
                 constraints = (*result.sketch.constraints, *missing_dimensions(result.sketch))
                 result = replace(result, sketch=replace(result.sketch, constraints=constraints))
-        final = solve(result.sketch)
+        return with_freedom(result)
     except (SketchError, np.linalg.LinAlgError) as error:
         return ConstrainResult(sketch, freedom=(Freedom.FREE,) * len(sketch), warning=str(error))
+
+
+def with_freedom(result: ConstrainResult) -> ConstrainResult:
+    """The result with its degrees of freedom, redundant and unsupported constraints, from its sketch."""
+    final = solve(result.sketch)
     unsupported = (*final.unsupported, *final.skipped)
     return replace(result, dof=final.dof, freedom=final.freedom, redundant=final.redundant, unsupported=unsupported)
 
 
 def _repair(sketch: Sketch, tolerance: float, options: ConstrainOptions) -> ConstrainResult:
     repaired = repair(sketch, tolerance, close=options.close)
-    shared = {name: getattr(repaired, name) for name in ("displacement", "actions", "warning", "num_own")}
+    shared = {name: getattr(repaired, name) for name in ("displacement", "actions", "warning", "num_own", "sources")}
     result = ConstrainResult(repaired.sketch, lost=_lost(sketch, repaired), **shared)
     return _add_level(result, tolerance) if is_large(repaired.sketch) else result
 

@@ -197,6 +197,25 @@ def _position(ref: Ref, datum: Datum, primitives: Primitives) -> Iterator[Dimens
             yield Dimension(name, DimensionKind.POSITION, Constraint(kind, (base, ref), by), zero=zero)
 
 
+def ordinate_dimensions(sketch: Sketch) -> Iterator[Dimension]:
+    """Dimensions from one base: radii, the distances of all points from the leftmost and the lowest one along the axes,
+    and the distances of these from the origin.
+    """
+    primitives = sketch.primitives
+    for i, p in enumerate(primitives):
+        if isinstance(p, Circle | Arc):
+            kind, factor = (_T.DIAMETER, 2.0) if isinstance(p, Circle) else (_T.RADIUS, 1.0)
+            yield Dimension(str(kind), DimensionKind.SIZE, Constraint(kind, (Ref(i),), factor * p.radius))
+    refs = _point_refs(primitives)
+    places = [ref_point(ref, primitives) or (0.0, 0.0) for ref in refs]
+    x, y = (refs[min(range(len(refs)), key=lambda k: (places[k][axis], places[k][1 - axis]))] for axis in (0, 1))
+    datum = Datum(x, y)
+    for ref in refs:
+        yield from _position(ref, datum, primitives)
+    for ref in dict.fromkeys((x, y)):
+        yield from _position(ref, Datum(), primitives)
+
+
 def independent_dimensions(
     dimensions: Sequence[Dimension], given: Constraints, primitives: Primitives, fixed: Collection[int]
 ) -> list[Dimension]:

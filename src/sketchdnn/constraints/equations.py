@@ -30,7 +30,7 @@ Contacts = Mapping[frozenset[int], int]
 
 SQUARE = (0.0, 1.0)
 ALONG = (1.0, 0.0)
-_TINY = 1e-12
+TINY = 1e-12
 _FORMS = np.array([[1], [2], [3]])  # offsets, sines and lengths
 _T = ConstraintType
 # A constraint on several items relates the first to each of the others.
@@ -92,7 +92,7 @@ class System:
         five = self.base + self.steps @ z
         v, w = five[0] + 1j * five[1], five[2] + 1j * five[3]
         long, wide = np.abs(v), np.abs(w)
-        v_length, w_length = np.maximum(long, _TINY), np.maximum(wide, _TINY)
+        v_length, w_length = np.maximum(long, TINY), np.maximum(wide, TINY)
         u, t = v / v_length, w / w_length
         offset, sine, lengths = self.kind
         angle = u.conj() * t
@@ -147,7 +147,7 @@ def residual(equation: Equation, f: Floats) -> float:
     if equation.form in (Form.NONE, Form.LENGTHS):
         return long - wide + rest  # no vectors have no length
     size = long if equation.form is Form.OFFSET else long * wide
-    return (vx * wy - vy * wx) / max(size, _TINY) + rest
+    return (vx * wy - vy * wx) / max(size, TINY) + rest
 
 
 def closest(equations: Sequence[Equation], f: Floats) -> Equation:

@@ -138,6 +138,7 @@ def _infer_rounds(merge: _InitialMerge) -> list[Inferred]:
     tangents = [*candidates.tangents_at_contacts(corners, arrays), *candidates.tangents(arrays, state.contacts)]
     state.accept([*tangents, *candidates.equal_sizes(arrays)])
     state.accept([*candidates.midpoints(arrays), *candidates.symmetric(arrays), *candidates.aligned(arrays)])
+    state.accept([*candidates.rows(arrays)])
     return state.accepted
 
 

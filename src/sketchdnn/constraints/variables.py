@@ -169,13 +169,21 @@ class Variables:
             return [(2 * one[0], 2 * two[0]), (2 * one[0] + 1, 2 * two[0] + 1), (one[1], two[1])]
         return None
 
-    def rebuild(self, f: Floats) -> tuple[Primitive, ...]:
-        """The primitives with other parameters; those that did not change stay exactly as they are."""
+    def rebuild(self, f: Floats, *, far: bool = False) -> tuple[Primitive, ...]:
+        """The primitives with other parameters; those that did not change stay exactly as they are.
+
+        Args:
+            f: The parameters.
+            far: Arcs may have become larger or smaller by more than half a turn; else they may not.
+
+        Raises:
+            GeometryError: If a primitive collapsed.
+        """
         changed = np.append(f != self.f, False)[self.rows].any(axis=1).tolist()
         values = f.tolist()
-        return tuple(self._rebuild(i, values) if changed[i] else p for i, p in enumerate(self.primitives))
+        return tuple(self._rebuild(i, values, far) if changed[i] else p for i, p in enumerate(self.primitives))
 
-    def _rebuild(self, i: int, f: list[float]) -> Primitive:
+    def _rebuild(self, i: int, f: list[float], far: bool) -> Primitive:
         p, k = self.primitives[i], 2 * self.first[i]
         a, b = self.shift
         first = (f[k] * self.scale + a, f[k + 1] * self.scale + b)
@@ -189,7 +197,7 @@ class Variables:
             case Arc():
                 begin = math.atan2(f[k + 3] - f[k + 1], f[k + 2] - f[k])
                 end = math.atan2(f[k + 5] - f[k + 1], f[k + 4] - f[k])
-                sweep = p.sweep + math.remainder(end - begin - p.sweep, TAU)
+                sweep = (end - begin) % TAU if far else p.sweep + math.remainder(end - begin - p.sweep, TAU)
                 if not 0 < sweep < TAU:
                     raise GeometryError("an arc turned inside out")
                 return replace(p, center=first, radius=f[self.radius[i]] * self.scale, start_angle=begin, sweep=sweep)

@@ -191,6 +191,12 @@ def _angles(anatomy: Anatomy) -> Iterator[Defect]:
             yield defect(DefectKind.NEAR_ANGLE, (i,), sentence, 1 - angle / NEAR_ANGLE)
 
 
+def mirror_offset(anatomy: Anatomy) -> float:
+    """How far from its mirror image, about the best upright or level axis, the primitive that fits worst is."""
+    axes = ((axis, place) for axis in (0, 1) for place in _axes(anatomy, axis))
+    return min(float(_image_distance(anatomy, axis, place).max()) for axis, place in axes)
+
+
 def _mirror(anatomy: Anatomy) -> Iterator[Defect]:
     """Primitives without a mirror image, or with one slightly off, in a sketch that is symmetric elsewhere."""
     best: tuple[float, int, Floats] | None = None

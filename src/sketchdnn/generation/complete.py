@@ -28,6 +28,7 @@ from .completion_request import CompleteRequest, added_to
 from .conditioning import choose_added_kinds, encode_sketches
 from .conditions import format_range, trained_range
 from .engine import Engine, SampleId, device_of
+from .execution import DEFAULT_EXECUTION, Execution
 from .framing import (
     CONTEXT_SIZES,
     MAX_CONTEXT,
@@ -58,18 +59,24 @@ _MAX_FEATURES = 6
 _COUNT_NOISE, _KIND_NOISE, _PLACE_NOISE = (2**31 - each for each in (2, 3, 4))
 
 
-def complete(system: System, request: CompleteRequest, on_progress: OnProgress = ignore) -> Iterator[GeneratedSketch]:
+def complete(
+    system: System,
+    request: CompleteRequest,
+    on_progress: OnProgress = ignore,
+    execution: Execution = DEFAULT_EXECUTION,
+) -> Iterator[GeneratedSketch]:
     """Suggest completions of a part, the best first. The first primitives of each result are the part's own.
 
     Args:
         system: The model.
         request: What to complete.
         on_progress: Called with the number of suggestions' worth of work that is done.
+        execution: Where the work is done.
 
     Raises:
         SketchError: If the model cannot do it, before anything is sampled, or if it adds nothing that can stay.
     """
-    completion = Completion(system, request)
+    completion = Completion(system, request, execution)
     finisher = completion.finisher
     candidates: list[Candidate] = []
     suggestions: list[GeneratedSketch] = []
@@ -78,8 +85,8 @@ def complete(system: System, request: CompleteRequest, on_progress: OnProgress =
         start, end = (request.count * (1 - 0.1**k) for k in (number, number + 1))
         parts = completion.plan(number)
         completed = completion.sample(parts, partial(_report, on_progress, start, end))
-        candidates += finisher.finish(parts, completed)
-        suggestions = finisher.choose(candidates)
+        candidates += execution.call(finisher.finish, parts, completed)
+        suggestions = execution.call(finisher.choose, candidates)
         if sum(each.shortfall is None for each in suggestions) >= _ENOUGH * request.count:
             break
     if not suggestions:
@@ -92,7 +99,7 @@ def complete(system: System, request: CompleteRequest, on_progress: OnProgress =
 class Completion:
     """Plans and samples the candidates of a completion. Its `finisher` turns them into suggestions."""
 
-    def __init__(self, system: System, request: CompleteRequest) -> None:
+    def __init__(self, system: System, request: CompleteRequest, execution: Execution = DEFAULT_EXECUTION) -> None:
         check_method(system, request.method)
         self.system, self.request = system, request
         self.goal = resolve_goal(request.part, request.goal)
@@ -104,7 +111,7 @@ class Completion:
             added = added_to(request.part, request.like)
             self.like = replace(request.part, primitives=request.part.primitives + added, constraints=())
             options = self._start_from(self.like, options)
-        self.engine = Engine(system, request.seed, options)
+        self.engine = Engine(system, request.seed, options, sample_part=execution.sample_part)
         self.part = request.part
         if request.repair and not self.part.constraints:
             # Repair constrains only what it may move: without this, corners of the part would come apart.

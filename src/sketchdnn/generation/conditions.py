@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sketchdnn.design import DefectKind, score_design
 from sketchdnn.errors import SketchError
 from sketchdnn.geometry import Arc, Kind, Line, Point, Primitive, Profile, Sketch, bounds, normalize, overlaps, profile
 from sketchdnn.geometry.proximity import TOLERANCE
@@ -31,6 +32,13 @@ CLOSE_TOLERANCE = 0.01
 # Least size of the largest outline of a closed sketch, as a fraction of the whole sketch, construction included.
 # 97 % of the real sketches that can be extruded have it.
 MIN_OUTLINE_RATIO = 0.5
+# Least design score of a closed sketch: two thirds of the real test sketches that can be extruded have it.
+MIN_DESIGN_SCORE = 0.71
+# Defects that no closed sketch has, whatever its score: these, and from this amount on narrow strips and specks
+# (below 1/80 of the size) and lines that are not quite level or upright (within 2.5 degrees).
+_REFUSED = frozenset(map(DefectKind, ("touch", "overlap", "outside", "nested", "stray", "near row", "near radius")))
+_REFUSED_SMALL = frozenset((DefectKind.THIN, DefectKind.SPECK, DefectKind.NEAR_ANGLE))
+_SMALL = 0.5
 
 Range = tuple[float, float]
 _EXAMPLES = {"primitives": "8..16", "construction": "0.1..0.3", "aspect": "0.5..2"}
@@ -48,7 +56,8 @@ class Conditions:
         construction: Fraction of primitives that are construction geometry.
         aspect: Width of the bounding box over its height.
         closed: The sketch can be extruded, and its largest outline has at least `MIN_OUTLINE_RATIO` of its size. Ends
-            are joined within `CLOSE_TOLERANCE` of the size, or exactly if sketches are repaired.
+            are joined within `CLOSE_TOLERANCE` of the size, or exactly if sketches are repaired. A repaired sketch that
+            is no variation must also be free of faults of design (`design_fault`).
         unique: No two sketches of the run are equal up to symmetry, on a grid of 6 bits.
         novel: No sketch equals a training sketch in the same sense.
         best_of: Number of sketches that meet all conditions, of which the one of the highest score is kept.
@@ -166,6 +175,7 @@ class ConditionChecker:
     conditions: Conditions
     training_index: TrainingIndex | None = None
     exact: bool = False  # as after repair: an outline is closed only if its ends meet exactly
+    designed: bool = False  # a closed sketch must be free of faults of design
     accepted: set[int] = field(default_factory=set)
 
     def find_shortfall(self, sketch: Sketch) -> Shortfall | None:
@@ -177,6 +187,8 @@ class ConditionChecker:
                 shortfalls.append(Shortfall("it repeats another sketch of this run", 1.0))
             if self.conditions.novel and self.training_index is not None and self.training_index.contains(key):
                 shortfalls.append(Shortfall("it is in the training corpus", 1.0))
+        if self.conditions.closed and self.designed and not shortfalls and (fault := design_fault(sketch)):
+            shortfalls.append(fault)
         return _combine(shortfalls)
 
     def accept(self, sketch: Sketch) -> None:
@@ -216,6 +228,27 @@ def closure_faults(sketch: Sketch, tolerance: float = CLOSE_TOLERANCE) -> Iterat
     ratio = _outline_ratio(sketch, outlines)
     if outlines.loops and ratio < MIN_OUTLINE_RATIO:
         yield Shortfall(f"its largest outline is {ratio:.2f} of its size, not at least {MIN_OUTLINE_RATIO:g}", 1.0)
+
+
+def design_fault(sketch: Sketch) -> Shortfall | None:
+    """Why a designer would not draw a sketch; None if nothing much is wrong with it.
+
+    >>> from sketchdnn.geometry import Circle
+    >>> design_fault(Sketch((Circle((0, 0), 9), Circle((0, 0), 4))))
+    >>> fault = design_fault(Sketch((Circle((0, 0), 9), Circle((2, 1), 4), Circle((2.5, 1.5), 2))))
+    >>> fault.sentence
+    'circle 2 lie inside a hole'
+    """
+    judged = score_design(sketch)
+    clear = [
+        each
+        for each in judged.defects
+        if each.kind in _REFUSED or (each.kind in _REFUSED_SMALL and each.amount >= _SMALL)
+    ]
+    if judged.value >= MIN_DESIGN_SCORE and not clear:
+        return None
+    sentence = (clear or judged.defects)[0].sentence if judged.defects else "it has no extent"
+    return Shortfall(sentence, 1 - judged.value)
 
 
 def score_sketch(sketch: Sketch) -> float:

@@ -10,9 +10,10 @@ alone is then equal to the bit, for one model on one kind of processor. On a GPU
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -40,6 +41,8 @@ GPU_BATCH = 2_500
 INDEX_BITS = 32
 # Whether two batch sizes round alike: by the sizes, the precision and the number of threads.
 _ROUNDING: WeakKeyDictionary[System, dict[tuple[int, int, str, int], bool]] = WeakKeyDictionary()
+# The masks of conditioning.
+_MASKS = ("construction", "kind", "params")
 # Networks with float32 input and output layers, whatever the precision between them: all but the paper's.
 _FLOAT32_ENDS = (SetDenoiser, LatentDenoiser, TokenDecoder)
 
@@ -62,6 +65,64 @@ OnStep = Callable[[Sequence[SampleId], Progress], None]
 ConditioningFor = Callable[[Int[Tensor, " batch"]], Conditioning | None]
 
 
+@dataclass(frozen=True, slots=True)
+class BatchPart:
+    """Samples of one seed that are drawn together, perhaps in a batch with parts of other engines.
+
+    Attributes:
+        seed: Selects the noise.
+        samples: The samples.
+        options: Sampler, number of steps, and start and conditioning of these samples.
+        on_step: Called after every step.
+    """
+
+    seed: int
+    samples: Sequence[SampleId]
+    options: SamplingOptions
+    on_step: OnStep | None = None
+
+    @property
+    def key(self) -> Hashable:
+        """Parts with the same key may share a batch. Without conditioning, nothing is known."""
+        start, known = self.options.start, self.options.conditioning
+        method = ("conditional", 1, 1) if known is None else (known.method, known.resamples, known.jump)
+        return self.options.sampler, self.options.steps, start and start.t, method
+
+
+# Draws a part. A server fills batches with parts of several requests.
+PartSampler = Callable[[BatchPart], SketchBatch]
+
+
+def sample_together(system: System, parts: Sequence[BatchPart], max_batch: int = 0) -> list[SketchBatch]:
+    """The rows of parts with the same key, drawn in one batch; they are equal to those of each part alone.
+
+    Several parts need a system that denoises rows.
+
+    Args:
+        system: The model.
+        parts: The parts.
+        max_batch: Largest batch; 0 means the size for the device.
+    """
+    counts = [len(part.samples) for part in parts]
+    padding = choose_batch_size(system, sum(counts), max_batch or max_batch_size(device_of(system))) - sum(counts)
+    ids = [sample.noise_id for part in parts for sample in part.samples]
+    seeds = [part.seed for part in parts for _ in part.samples]
+    index = torch.cat([torch.arange(len(ids)), torch.full((padding,), len(ids) - 1)]).to(device_of(system))
+    noise_ids = torch.tensor(ids, device=device_of(system))[index]
+    conditioning, start = _concat_conditioning(parts, counts), _concat_starts(parts)
+    options = replace(
+        parts[0].options,
+        conditioning=conditioning and _select_known(conditioning, index),
+        start=start and Start(start.t, start.batch[index]),
+        on_step=_report_to(parts, counts),
+    )
+    one_seed = len(set(seeds)) == 1
+    with torch.no_grad(), fast_inference(system):
+        noise = seeded_noise(seeds[0] if one_seed else seeds + seeds[-1:] * padding, noise_ids)
+        rows = system.sample(noise, options)
+    return [rows[first : first + count] for first, count in zip(accumulate(counts, initial=0), counts, strict=False)]
+
+
 @dataclass(slots=True)
 class Engine:
     """Draws samples of one seed.
@@ -72,6 +133,7 @@ class Engine:
         options: Of every batch. A start in them holds one sketch, from which all samples start.
         conditioning_for: Conditioning of the samples of some noise ids.
         max_batch: Largest batch; 0 means the size for the device.
+        sample_part: Draws each batch; by default alone.
     """
 
     system: System
@@ -79,6 +141,7 @@ class Engine:
     options: SamplingOptions
     conditioning_for: ConditioningFor = lambda noise_ids: None
     max_batch: int = 0
+    sample_part: PartSampler | None = None
 
     def __post_init__(self) -> None:
         self.max_batch = self.max_batch or max_batch_size(device_of(self.system))
@@ -105,18 +168,18 @@ class Engine:
         return from_flat(torch.cat(batches))
 
     def _sample_batch(self, samples: Sequence[SampleId], on_step: OnStep | None) -> SketchBatch:
-        ids = [sample.noise_id for sample in samples]
-        ids += [ids[-1]] * (choose_batch_size(self.system, len(ids), self.max_batch) - len(ids))
-        noise_ids = torch.tensor(ids, device=device_of(self.system))
+        noise_ids = torch.tensor([sample.noise_id for sample in samples], device=device_of(self.system))
         start = self.options.start
         options = replace(
             self.options,
             conditioning=self.conditioning_for(noise_ids),
             start=start and Start(start.t, start.batch[torch.zeros_like(noise_ids)]),
-            on_step=None if on_step is None else lambda progress: on_step(samples, progress),
         )
-        with torch.no_grad(), fast_inference(self.system):
-            return self.system.sample(seeded_noise(self.seed, noise_ids), options)
+        part = BatchPart(self.seed, samples, options, on_step)
+        if self.sample_part is not None:
+            return self.sample_part(part)
+        (rows,) = sample_together(self.system, [part], self.max_batch)
+        return rows
 
 
 def device_of(system: System) -> torch.device:
@@ -188,6 +251,53 @@ def compile_denoiser(system: System, **options: Any) -> System:
         student = compile_denoiser(fast.student, **options)
         fast.attach_student(student if isinstance(student, SketchDNNSystem) else None)
     return fast
+
+
+def _report_to(parts: Sequence[BatchPart], counts: Sequence[int]) -> Callable[[Progress], None] | None:
+    """Report each step to the parts, each with its own rows."""
+    if all(part.on_step is None for part in parts):
+        return None
+
+    def on_step(progress: Progress) -> None:
+        for part, first, count in zip(parts, accumulate(counts, initial=0), counts, strict=False):
+            if part.on_step is not None:
+                part.on_step(part.samples, progress if len(parts) == 1 else _progress_of(progress, first, count))
+
+    return on_step
+
+
+def _progress_of(progress: Progress, first: int, count: int) -> Progress:
+    rows = slice(first, first + count)
+    prediction = Prediction(*(part[rows] for part in parts(progress.prediction)))
+    active = None if progress.active is None else progress.active[rows]
+    return replace(progress, batch=progress.batch[rows], prediction=prediction, active=active)
+
+
+def _concat_starts(parts: Sequence[BatchPart]) -> Start | None:
+    starts = [part.options.start for part in parts if part.options.start is not None]
+    return Start(starts[0].t, from_flat(torch.cat([start.batch.flat() for start in starts]))) if starts else None
+
+
+def _concat_conditioning(parts: Sequence[BatchPart], counts: Sequence[int]) -> Conditioning | None:
+    each = [part.options.conditioning for part in parts]
+    first = next((one for one in each if one is not None), None)
+    if first is None or len(each) == 1:
+        return first
+    known = [_nothing_known(first, count) if one is None else one for one, count in zip(each, counts, strict=True)]
+    masks: dict[str, Any] = {name: torch.cat([getattr(one, name) for one in known]) for name in _MASKS}
+    return replace(first, batch=from_flat(torch.cat([one.batch.flat() for one in known])), **masks)
+
+
+def _nothing_known(like: Conditioning, count: int) -> Conditioning:
+    first = torch.zeros(count, dtype=torch.long, device=like.kind.device)
+    selected = _select_known(like, first)
+    nothing: dict[str, Any] = {name: torch.zeros_like(getattr(selected, name)) for name in _MASKS}
+    return replace(selected, **nothing)
+
+
+def _select_known(conditioning: Conditioning, index: Int[Tensor, " batch"]) -> Conditioning:
+    masks: dict[str, Any] = {name: getattr(conditioning, name)[index] for name in _MASKS}
+    return replace(conditioning, batch=conditioning.batch[index], **masks)
 
 
 def _rounds_alike(system: System, size: int, largest: int) -> bool:

@@ -12,7 +12,7 @@ quadratically, so a strength s means the noise of step s²·T: at 0.3 a sketch i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from itertools import groupby
@@ -21,9 +21,10 @@ from typing import Any, ClassVar
 
 from sketchdnn.constraints import RoundOptions, round_dimensions
 from sketchdnn.constraints.rounding import Origin
+from sketchdnn.design import score_design
 from sketchdnn.diffusion.sampling import Progress, SamplingOptions, Start
 from sketchdnn.errors import GeometryError, SketchError, display_path
-from sketchdnn.geometry import MM_PER_UNIT, Placement, Sketch, bounds, normalize
+from sketchdnn.geometry import MM_PER_UNIT, Part, Placement, Sketch, bounds, normalize
 from sketchdnn.geometry.quantities import parse_length
 from sketchdnn.render import Style
 from sketchdnn.representation import Decoded, layout
@@ -32,6 +33,7 @@ from sketchdnn.systems import System
 from .conditioning import choose_conditioning, drop_tiny, encode_sketches
 from .conditions import MAX_ATTEMPTS, ConditionChecker, Conditions, Shortfall, check_conditions, score_sketch
 from .engine import INDEX_BITS, Engine, SampleId, compile_denoiser, device_of, pads_batches
+from .execution import DEFAULT_EXECUTION, Execution
 from .repair import OnProgress, RepairReport, ignore, repair_sketches
 from .trajectory import TrajectoryFrame, TrajectoryRecorder
 
@@ -171,13 +173,19 @@ class GeneratedSketch:
     scale: float | None = None
 
 
-def stream(system: System, request: GenerateRequest, on_progress: OnProgress = ignore) -> Iterator[GeneratedSketch]:
+def stream(
+    system: System,
+    request: GenerateRequest,
+    on_progress: OnProgress = ignore,
+    execution: Execution = DEFAULT_EXECUTION,
+) -> Iterator[GeneratedSketch]:
     """Generate sketches one after the other, as their batches finish. Memory does not grow with the count.
 
     Args:
         system: The model.
         request: What to generate.
         on_progress: Called with the number of sketches' worth of work that is done.
+        execution: Where the work is done.
 
     Raises:
         SketchError: If the model cannot do it, before anything is sampled.
@@ -188,7 +196,7 @@ def stream(system: System, request: GenerateRequest, on_progress: OnProgress = i
         if device_of(system).type == "cpu":
             raise SketchError("compile is for a GPU: choose one with device, or leave it out")
         system = compile_denoiser(system)
-    engine = Engine(system, request.seed, options)
+    engine = Engine(system, request.seed, options, sample_part=execution.sample_part)
     size, units = request.resolve_size()
     postprocess = Postprocess(request.seed, size, units, repair=request.repair, workers=request.workers)
     postprocess = replace(postprocess, rounding=_rounding_of(request))
@@ -201,7 +209,7 @@ def stream(system: System, request: GenerateRequest, on_progress: OnProgress = i
         engine.options = replace(options, steps=steps, start=start)
         units = request.init_sketch.units or UNITS
         postprocess = replace(postprocess, size=2.0, units=units, placement=placement)
-    return _search_all(engine, request, postprocess, on_progress)
+    return _search_all(engine, request, partial(execution.call, postprocess), on_progress)
 
 
 def _rounding_of(request: GenerateRequest) -> RoundOptions | None:
@@ -285,12 +293,28 @@ class Postprocess:
 
     def _place(self, sketch: Sketch, index: int) -> Sketch | None:
         try:
-            placed, _ = normalize(sketch, self.size / 2)
+            placed = _centered(sketch, self.size / 2)
             if self.placement is not None:
-                placed = self.placement.restore(sketch)
+                placed = self.placement.restore(_without_axes(sketch))
         except GeometryError:
             return None
         return replace(placed, units=self.units, extra={"id": f"seed {self.seed}, sketch {index}"})
+
+
+def _centered(sketch: Sketch, half_extent: float) -> Sketch:
+    """The sketch at a size, its box centered on the origin; an axis that constraints refer to stays where it is."""
+    placed, placement = normalize(sketch, half_extent)
+    is_kept = [any(c.refers_to(axis, Part.ORIGIN) for c in sketch.constraints) for axis in (Part.Y_AXIS, Part.X_AXIS)]
+    if any(is_kept):
+        by = [c / placement.scale if kept else 0.0 for c, kept in zip(placement.center, is_kept, strict=True)]
+        placed = placed.moved(1.0, (by[0], by[1]))
+    return placed
+
+
+def _without_axes(sketch: Sketch) -> Sketch:
+    """The sketch without constraints that hold in one place only."""
+    outside = (Part.X_AXIS, Part.Y_AXIS, Part.ORIGIN)
+    return replace(sketch, constraints=tuple(c for c in sketch.constraints if not c.refers_to(*outside)))
 
 
 @dataclass(slots=True)
@@ -312,10 +336,10 @@ class _Search:
             if self.shortfalls[number] is None:
                 passing.append(candidate)
                 if len(passing) == conditions.best_of:
-                    return self._choose_of(passing, number + 1, conditions.best_of)
+                    return self._choose_of(passing, number + 1, conditions)
         if self.attempts < _max_attempts(conditions):
             return None
-        return self._choose_of(passing, self.attempts, conditions.best_of)
+        return self._choose_of(passing, self.attempts, conditions)
 
     def useful_attempts(self, best_of: int) -> int:
         """How many attempts to sample at once: those needed at least, or as many as there were so far.
@@ -327,12 +351,21 @@ class _Search:
         needed = best_of - passing - unchecked
         return max(needed, self.attempts) if needed > 0 else 0
 
-    def _choose_of(self, passing: Sequence[GeneratedSketch], checked: int, best_of: int) -> GeneratedSketch:
-        """The passing attempt of the highest score, else the one closest to the conditions."""
+    def _choose_of(self, passing: Sequence[GeneratedSketch], checked: int, conditions: Conditions) -> GeneratedSketch:
+        """The passing attempt of the highest score, else the one closest to the conditions.
+
+        Of closed sketches, which mostly have the highest score there is, the one of the highest design score.
+        """
+        best_of = conditions.best_of
         if passing:
             if best_of > 1:
                 passing = [replace(attempt, score=score_sketch(attempt.sketch)) for attempt in passing]
-            chosen = max(passing, key=lambda attempt: attempt.score or 0.0)  # the first of the best
+
+            def rank(attempt: GeneratedSketch) -> tuple[float, float]:
+                judged = score_design(attempt.sketch).value if conditions.closed and best_of > 1 else 0.0
+                return (attempt.score or 0.0, judged)
+
+            chosen = max(passing, key=rank)  # the first of the best
             if len(passing) < best_of:
                 few = f"the best of {len(passing)}, not of {best_of}: no more of {checked} attempts met the conditions"
                 chosen = replace(chosen, best_of_shortfall=f"it is {few}")
@@ -345,11 +378,15 @@ class _Search:
 
 
 def _search_all(
-    engine: Engine, request: GenerateRequest, postprocess: Postprocess, on_progress: OnProgress
+    engine: Engine,
+    request: GenerateRequest,
+    postprocess: Callable[..., dict[int, GeneratedSketch]],
+    on_progress: OnProgress,
 ) -> Iterator[GeneratedSketch]:
     """Search for as many sketches at a time as a batch holds."""
     conditions = request.conditions
-    checker = ConditionChecker(conditions, engine.system.training_index, exact=request.repair)
+    designed = request.repair and request.init_sketch is None
+    checker = ConditionChecker(conditions, engine.system.training_index, exact=request.repair, designed=designed)
     recorder = TrajectoryRecorder(request.trajectory_frames, engine.system.rows.arc_scalar)
     reporter = ProgressReporter(on_progress)
     # A batch of attempts under conditions is likely to finish half of the sketches.

@@ -112,6 +112,10 @@ class Constraint:
         refs = tuple(ref if ref.primitive is None else Ref(numbers[ref.primitive], ref.part) for ref in self.refs)
         return replace(self, refs=refs)
 
+    def refers_to(self, *parts: Part) -> bool:
+        """Whether it refers to one of some parts outside the sketch."""
+        return any(ref.primitive is None and ref.part in parts for ref in self.refs)
+
 
 def ref_point(ref: Ref, primitives: Sequence[Primitive]) -> Vec | None:
     """The point of a reference; None for a whole curve, an axis, or external geometry.

@@ -15,6 +15,7 @@ from .sketch import MM_PER_UNIT
 _KINDS = {kind.label: kind for kind in Kind}
 _KIND_NAMES = ", ".join(_KINDS)
 KindCounts = str | Mapping[str, int] | Mapping[Kind, int]
+_STEP = re.compile(r"(\d+\.?\d*|\.\d+)(?:/(\d+))?\s*([a-z]*)")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
@@ -33,6 +34,19 @@ def parse_length(text: str, option: str = "--size", units: str = "mm") -> tuple[
         known = ", ".join(MM_PER_UNIT)
         raise SketchError(f"{option} is a length such as 120mm or 4in, not '{text}'; units are {known}")
     return number, units
+
+
+def parse_step(text: str, option: str = "--round") -> tuple[float, str | None]:
+    """A step to round to, and its unit if it has one.
+
+    >>> parse_step("0.5mm"), parse_step("1/16in"), parse_step("2")
+    ((0.5, 'mm'), (0.0625, 'in'), (2.0, None))
+    """
+    match = _STEP.fullmatch(text.strip())
+    step = float(match[1]) / float(match[2] or 1) if match and float(match[2] or 1) else 0.0
+    if not match or not 0 < step < math.inf or match[3] not in {"", *MM_PER_UNIT}:
+        raise SketchError(f"{option} is auto or a step such as 0.5, 0.5mm or 1/16in, not '{text}'")
+    return step, match[3] or None
 
 
 def parse_range(text: str, option: str, example: str) -> tuple[float, float]:

@@ -38,7 +38,7 @@ _TYPES = {type_.value: type_ for type_ in ConstraintType}
 
 def sketch_to_dict(sketch: Sketch, *, compact: bool) -> Record:
     """The record of a sketch; `compact` writes primitives as rows, without extra keys of their own."""
-    items: list[Any] = [_primitive_to_row(p) if compact else _primitive_to_dict(p) for p in sketch]
+    items: list[Any] = [_primitive_to_row(p) if compact else primitive_to_dict(p) for p in sketch]
     extras = sketch.extra.get("primitives")
     if isinstance(extras, Mapping) and not compact:
         items = [_add_extra(item, extras.get(str(i)), tuple(item)) for i, item in enumerate(items)]
@@ -50,7 +50,7 @@ def sketch_to_dict(sketch: Sketch, *, compact: bool) -> Record:
     return _add_extra(record, sketch.extra, _SKETCH_KEYS)
 
 
-def _primitive_to_dict(primitive: Primitive) -> Record:
+def primitive_to_dict(primitive: Primitive) -> Record:
     """`{"type": "line", "construction": false, "start": [0, 0], "end": [1, 0]}`, and likewise for the other kinds."""
     kind = primitive.kind.label
     record: Record = {"type": kind, "construction": primitive.construction}
@@ -64,7 +64,7 @@ def _primitive_to_dict(primitive: Primitive) -> Record:
 
 def _primitive_to_row(primitive: Primitive) -> list[Any]:
     """`["L", construction, x1, y1, x2, y2]`, and likewise for the other kinds."""
-    kind, construction, *fields = _primitive_to_dict(primitive).values()
+    kind, construction, *fields = primitive_to_dict(primitive).values()
     numbers = [number for field in fields for number in (field if isinstance(field, list) else [field])]
     return [kind[0].upper(), int(construction), *numbers]
 

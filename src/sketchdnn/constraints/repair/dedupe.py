@@ -1,15 +1,31 @@
-"""Duplicates and slivers: drop what is too small or drawn twice, and merge overlapping lines and arcs."""
+"""Duplicates, slivers and pieces: drop what is too small or drawn twice, and merge lines and arcs that overlap or that
+are pieces of one.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Collection
 from dataclasses import replace
+from itertools import combinations
 from typing import NamedTuple
 
 from sketchdnn.constraints.variables import Constraints, Primitives
-from sketchdnn.geometry import Arc, Circle, Constraint, ConstraintType, Line, Part, Point, Primitive, bounds, overlaps
-from sketchdnn.geometry.intersections import find_duplicates
+from sketchdnn.geometry import (
+    Arc,
+    Circle,
+    Constraint,
+    ConstraintType,
+    Line,
+    Part,
+    Point,
+    Primitive,
+    Vec,
+    bounds,
+    overlaps,
+)
+from sketchdnn.geometry.intersections import carrier_distance, distance_to_curve, find_duplicates, midpoint
+from sketchdnn.geometry.primitives import arc_from_sweep
 
 from .quality import Action, ActionKind
 
@@ -18,6 +34,8 @@ _T = ConstraintType
 _MAX_ROUNDS = 6
 # However small a circle, an arc that lacks a larger angle is not all of it.
 _ALMOST_ROUND = 0.2
+# Pieces of one line differ in direction by less than this angle (radians).
+_MAX_PIECE_BEND = math.radians(2.0)
 # Constraints between different primitives.
 _BETWEEN_TWO = {_T.PARALLEL, _T.PERPENDICULAR, _T.COLLINEAR, _T.TANGENT, _T.EQUAL}
 _BETWEEN_TWO |= {_T.CONCENTRIC, _T.COINCIDENT, _T.POINT_ON_CURVE}
@@ -36,9 +54,14 @@ class Deduplicated(NamedTuple):
 
 
 def deduplicate(
-    primitives: Primitives, constraints: Constraints, tolerance: float, keep: Collection[int], num_own: int = 0
+    primitives: Primitives,
+    constraints: Constraints,
+    tolerance: float,
+    keep: Collection[int],
+    num_own: int = 0,
+    noise: float = 0.0,
 ) -> Deduplicated:
-    """Drop slivers and duplicates of a sketch of size one, and merge overlaps.
+    """Drop slivers and duplicates of a sketch of size one, and merge overlaps and pieces.
 
     Args:
         primitives: The primitives.
@@ -46,6 +69,7 @@ def deduplicate(
         tolerance: The size below which something is nothing.
         keep: Indices of primitives that stay as they are.
         num_own: The number of the file's constraints.
+        noise: How far pieces of one line or arc may be off it; at 0 pieces stay.
     """
     merger = _Merger(dict(enumerate(primitives)), tolerance, keep)
     for i in _slivers(primitives, tolerance, keep):
@@ -55,6 +79,8 @@ def deduplicate(
     for _ in range(_MAX_ROUNDS):
         if not merger.merge_overlaps():
             break
+    while noise > 0 and merger.merge_pieces(tolerance, noise):
+        pass
     order = sorted(merger.primitives)
     number = {source: k for k, i in enumerate(order) for source in merger.sources[i]}
     after = [merger.primitives[i] for i in order]
@@ -116,6 +142,60 @@ class _Merger:
             self.primitives[stays] = a if stays in self.keep else union
             self._absorb(stays, goes)  # the source that it runs like comes first
         return bool(touched)
+
+    def merge_pieces(self, tolerance: float, noise: float) -> bool:
+        """Merge two joined pieces of one line or arc, if nothing else is at the joint; whether there were any."""
+        curves = {i: p for i, p in sorted(self.primitives.items()) if isinstance(p, Line | Arc)}
+        best: tuple[float, int, int, Line | Arc] | None = None
+        for (i, a), (j, b) in combinations(curves.items(), 2):
+            if i in self.keep or j in self.keep or a.kind != b.kind or a.construction != b.construction:
+                continue
+            joint = _joint(a, b, tolerance)
+            if joint is None or any(_is_at(p, joint, tolerance) for k, p in self.primitives.items() if k not in (i, j)):
+                continue
+            off, union = _as_one(a, b, noise)
+            if union is not None and (best is None or round(off, 9) < round(best[0], 9)):
+                best = (off, i, j, union)
+        if best is None:
+            return False
+        _, i, j, union = best
+        self.actions.append(Action(ActionKind.MERGE, tuple(sorted({*self.sources[i], *self.sources[j]}))))
+        self.primitives[i] = union
+        self._absorb(i, j)
+        return True
+
+
+def _joint(a: Line | Arc, b: Line | Arc, tolerance: float) -> Vec | None:
+    """Where two curves have a common end; None if they have none, or two."""
+    near = [(p, q) for p in (a.start, a.end) for q in (b.start, b.end) if math.dist(p, q) <= tolerance]
+    return ((near[0][0][0] + near[0][1][0]) / 2, (near[0][0][1] + near[0][1][1]) / 2) if len(near) == 1 else None
+
+
+def _is_at(p: Primitive, place: Vec, tolerance: float) -> bool:
+    """Whether a primitive passes through a place, or has its center there."""
+    if isinstance(p, Point):
+        return math.dist(p.at, place) <= tolerance
+    is_center = isinstance(p, Circle | Arc) and math.dist(p.center, place) <= tolerance
+    return is_center or distance_to_curve(p, place) <= tolerance
+
+
+def _as_one(a: Line | Arc, b: Line | Arc, noise: float) -> tuple[float, Line | Arc | None]:
+    """How far two pieces are off their union, and the union; None if they are no pieces of one curve."""
+    union: Line | Arc
+    if isinstance(a, Line) and isinstance(b, Line):
+        (ax, ay), (bx, by) = ((p.end[0] - p.start[0], p.end[1] - p.start[1]) for p in (a, b))
+        if abs(ax * by - ay * bx) > math.sin(_MAX_PIECE_BEND) * a.length * b.length:
+            return math.inf, None
+        union = _line_union(a, b)
+    elif isinstance(a, Arc) and isinstance(b, Arc) and a.sweep + b.sweep < math.tau - _ALMOST_ROUND:
+        first, second = (a, b) if math.dist(a.end, b.start) <= math.dist(b.end, a.start) else (b, a)
+        union = arc_from_sweep(first.start, second.end, a.sweep + b.sweep, construction=a.construction)
+    else:
+        return math.inf, None
+    places = (a.start, a.end, b.start, b.end, midpoint(a), midpoint(b))
+    off = max(carrier_distance(union, place) for place in places)
+    fits = off <= noise and abs(a.length + b.length - union.length) <= 4 * noise
+    return (off, union) if fits else (math.inf, None)
 
 
 def extent(p: Primitive) -> float:

@@ -29,6 +29,7 @@ from sketchdnn.geometry.bounds import row_bounds
 from sketchdnn.geometry.proximity import close_pairs, component_roots
 from sketchdnn.geometry.table import sketches_to_table
 
+from .intent import Intent
 from .quality import has_shrunk, largest_move
 
 _T = ConstraintType
@@ -66,7 +67,9 @@ class Limits(NamedTuple):
     budget: Budget
 
 
-def infer_and_solve(sketch: Sketch, joins: Constraints, limits: Limits, *, is_solved: bool) -> Solution | None:
+def infer_and_solve(
+    sketch: Sketch, joins: Constraints, limits: Limits, *, is_solved: bool, intent: Intent | None = None
+) -> Solution | None:
     """Infer further constraints, and solve all of them.
 
     Args:
@@ -74,6 +77,7 @@ def infer_and_solve(sketch: Sketch, joins: Constraints, limits: Limits, *, is_so
         joins: Constraints that join ends, from `joins.find_joins`.
         limits: The limits of the attempt.
         is_solved: Whether the constraints of the sketch were solved before.
+        intent: A symmetry that it must have in the solution.
 
     Returns:
         The solution. Its sketch has all constraints of the attempt; they hold, except for conflicting and unsupported
@@ -82,6 +86,12 @@ def infer_and_solve(sketch: Sketch, joins: Constraints, limits: Limits, *, is_so
         spent. A sketch that is repaired by components has a solution if at least one component has; other components
         are left unchanged.
     """
+    if intent is not None:
+        moved = sketch.moved(1.0, intent.shift)
+        solved = _repair_component(moved, joins, limits, is_solved=False, intent=intent.constraints)
+        if solved is None:
+            return None
+        return replace(solved, sketch=intent.restore(solved.sketch, sketch.primitives, limits.fixed))
     if num_parameters(sketch.primitives) <= MAX_PARAMETERS:
         return _repair_component(sketch, joins, limits, is_solved=is_solved)
     components = _connected_components(len(sketch), (*sketch.constraints, *joins))
@@ -127,7 +137,9 @@ def infer_and_solve(sketch: Sketch, joins: Constraints, limits: Limits, *, is_so
 
 # NumPy's floating-point warnings are turned off: results that are too large or not a number are rejected afterwards.
 @np.errstate(all="ignore")
-def _repair_component(sketch: Sketch, joins: Constraints, limits: Limits, *, is_solved: bool) -> Solution | None:
+def _repair_component(
+    sketch: Sketch, joins: Constraints, limits: Limits, *, is_solved: bool, intent: Constraints = ()
+) -> Solution | None:
     """Do what `infer_and_solve` describes, for a sketch or component as a whole."""
     warning = None
     inferred: list[Constraint] = []
@@ -138,7 +150,7 @@ def _repair_component(sketch: Sketch, joins: Constraints, limits: Limits, *, is_
         noise = max(limits.noise * noisy_fraction, _DRAWN_EXACTLY)
         try:
             relative_noise = min(noise / size, _MAX_RELATIVE_NOISE)
-            inferred = list(infer(sketch, relative_noise, given=[*existing, *joins], fixed=limits.fixed))
+            inferred = list(infer(sketch, relative_noise, given=[*existing, *joins, *intent], fixed=limits.fixed))
         except GeometryError as error:
             warning = str(error)
     if not limits.subtle:
@@ -147,7 +159,7 @@ def _repair_component(sketch: Sketch, joins: Constraints, limits: Limits, *, is_
         return Solution(sketch, 0.0, 0.0, 0, warning=warning)
     joins = list(joins)
     for _ in range(_MAX_ATTEMPTS):
-        constraints = (*existing, *joins, *inferred)
+        constraints = (*existing, *joins, *intent, *inferred)
         if not limits.budget.spend(solve_cost(sketch.primitives, constraints)):
             return None
         solution = solve(sketch, constraints, max_move=math.inf, fixed=limits.fixed)
@@ -159,6 +171,8 @@ def _repair_component(sketch: Sketch, joins: Constraints, limits: Limits, *, is_
             after = replace(solution.sketch, constraints=constraints)
             freedom = () if solution.redundant or solution.conflicting else solution.freedom
             return replace(solution, sketch=after, freedom=freedom, warning=warning)
+        if intent:
+            return None
         # Leave out inferred constraints first, then joins; existing constraints are never left out.
         if len(fewer := _drop_constraints(inferred, moved_too_far)) < len(inferred):
             inferred = fewer

@@ -26,6 +26,7 @@ from sketchdnn.geometry import Constraint, Primitive, Profile, Sketch, bounds, p
 
 from .dedupe import Deduplicated, deduplicate, extent
 from .infer_solve import Budget, Limits, attempt_cost, infer_and_solve, is_tangle, num_parameters
+from .intent import drawn_noise, find_intent
 from .joins import close_profile, find_joins, may_close, noise_estimate
 from .quality import EXACT, ROUNDING, Action, ProfileQuality, constraint_actions, displacement, largest_move
 from .symmetry import canonical_frame, is_symmetric
@@ -126,17 +127,20 @@ def _refusal(sketch: Sketch) -> str | None:
 class _Caution(NamedTuple):
     """How bold an attempt is, in shares of the tolerance: what is too small to matter, and how large the noise may be.
 
-    Without `subtle`, only obvious constraints are inferred: coincident points, level lines, smooth joints.
+    Without `subtle`, only obvious constraints are inferred: coincident points, level lines, smooth joints. With
+    `intent`, what is nearly mirror symmetric becomes so.
     """
 
     sliver: float
     join: bool
     noise: float
     subtle: bool = True
+    intent: bool = False
 
 
 # From the boldest to one that moves nothing and only adds constraints that hold already.
 _CAUTIONS = (
+    _Caution(0.5, True, 0.5, intent=True),
     _Caution(0.5, True, 0.5),
     _Caution(1.0, True, 0.5),
     _Caution(0.5, True, 0.3, subtle=False),
@@ -148,7 +152,7 @@ _CAUTIONS = (
 
 def _cautions(primitives: Primitives) -> tuple[_Caution, ...]:
     """The attempts to make, in order: all, or few for a drawing so large that each takes seconds."""
-    return _CAUTIONS if len(primitives) <= _MAX_TOGETHER else (_CAUTIONS[0], *_CAUTIONS[-2:])
+    return _CAUTIONS if len(primitives) <= _MAX_TOGETHER else (_CAUTIONS[1], *_CAUTIONS[-2:])
 
 
 def _seeks_profile(primitives: Primitives) -> bool:
@@ -324,8 +328,9 @@ class _Repair(NamedTuple):
         """One attempt on a sketch of size one; None where something would move too far whatever is left out."""
         tolerance, state, keep, drawn = self.tolerance, canonical.state, canonical.keep, canonical.primitives
         distinct = Deduplicated(drawn, [(k,) for k in range(len(drawn))], [], canonical.given, state.num_own)
+        drawn_off = drawn_noise(drawn, tolerance) if len(drawn) <= _MAX_TOGETHER else 0.0
         if caution.sliver:
-            distinct = deduplicate(drawn, canonical.given, caution.sliver * tolerance, keep, state.num_own)
+            distinct = deduplicate(drawn, canonical.given, caution.sliver * tolerance, keep, state.num_own, drawn_off)
         own, sources = distinct.constraints, distinct.sources
         num_left = len(sources)
         if num_left < len(drawn) and (not num_left or abs(bounds(distinct.primitives).size - 1) > 4 * tolerance):
@@ -336,9 +341,10 @@ class _Repair(NamedTuple):
         noise, estimate = caution.noise * tolerance, noise_estimate(before.primitives, tolerance)
         if estimate is not None:
             noise = min(noise, max(estimate, _MIN_NOISE * tolerance))
+        intent = find_intent(before.primitives, [*own, *joins], drawn_off, held) if caution.intent else None
         limits = Limits(noise, caution.subtle, tolerance, held, self.budget)
         is_solved = bool(state.freedom) and num_left == len(drawn)
-        solved = infer_and_solve(before, joins, limits, is_solved=is_solved)
+        solved = infer_and_solve(before, joins, limits, is_solved=is_solved, intent=intent)
         if solved is None:
             return None
         dof, freedom = solved.dof, solved.freedom

@@ -1,0 +1,267 @@
+"""Design intent beyond single relations: mirror symmetry about an upright or a level axis.
+
+A sketch of which the outline is its own mirror image to within a small distance was meant to be symmetric. The
+distance is larger than the noise of single points: designers' sketches hardly ever are symmetric except for so little
+(`docs/constraints.md`). Only a sketch that was drawn with noise is changed: in an exact one, a small difference was
+meant.
+
+All lengths refer to a sketch that is scaled to size one.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from sketchdnn.constraints.variables import Bools, Constraints, Floats, Ints, Primitives
+from sketchdnn.geometry import Arc, Circle, Constraint, ConstraintType, Line, Part, Point, Primitive, Ref, Sketch, Vec
+from sketchdnn.geometry.proximity import component_roots
+
+from .joins import noise_estimate
+
+_T = ConstraintType
+# A sketch whose ends meet to within less was drawn exactly: files keep five digits, and models are ten times worse.
+DRAWN_WITH_NOISE = 1e-4
+# How far a primitive may be from the mirror image of its partner. Each of them moves half of that.
+_REACH = 0.0125
+# An axis at most this far from one of the sketch's own axes is meant to be that axis.
+_OWN_AXIS = 0.0025
+# Images of primitives that stay are exact to within this.
+_EXACT = 1e-6
+# Fewer primitives are no evidence of symmetry; more are too many to compare.
+_LEAST, _MOST = 4, 64
+_AXIS_PARTS = (Part.Y_AXIS, Part.X_AXIS)
+_OTHER_END = {Part.START: Part.END, Part.END: Part.START}
+
+
+class Intent(NamedTuple):
+    """Constraints that make a sketch symmetric about its axes, once it is moved by `shift`."""
+
+    shift: Vec
+    constraints: tuple[Constraint, ...]
+
+    def restore(self, sketch: Sketch, before: Primitives, held: Collection[int]) -> Sketch:
+        """A solved sketch back in its place, without constraints on axes that it has there no longer."""
+        if self.shift == (0.0, 0.0):
+            return sketch
+        moved = sketch.moved(1.0, (-self.shift[0], -self.shift[1]))
+        primitives = tuple(before[i] if i in held else p for i, p in enumerate(moved))
+        gone = [part for part, by in zip(_AXIS_PARTS, self.shift, strict=True) if by]
+        constraints = tuple(c for c in sketch.constraints if not c.refers_to(Part.ORIGIN, *gone))
+        return replace(moved, primitives=primitives, constraints=constraints)
+
+
+def drawn_noise(primitives: Primitives, tolerance: float) -> float:
+    """The noise that a sketch was drawn with; 0 where it is unknown, or as small as the rounding of files."""
+    noise = noise_estimate(primitives, tolerance)
+    return noise if noise is not None and noise > DRAWN_WITH_NOISE else 0.0
+
+
+def find_intent(primitives: Primitives, constraints: Constraints, noise: float, held: Collection[int]) -> Intent | None:
+    """The mirror symmetry that a sketch of size one was meant to have; None if it has none.
+
+    Args:
+        primitives: The primitives.
+        constraints: The sketch's own constraints and its joins.
+        noise: That of `drawn_noise`.
+        held: Indices of primitives that must not move.
+    """
+    if not noise or not _LEAST <= len(primitives) <= _MOST:
+        return None
+    points = _Points(primitives, constraints)
+    if not points.outline.any():
+        return None
+    may_shift = not any(ref.primitive is None for c in constraints for ref in c.refs)
+    shift = [0.0, 0.0]
+    found: list[Constraint] = []
+    for axis in (0, 1):
+        symmetry = _find_symmetry(points, axis, held, may_shift=may_shift)
+        if symmetry is not None:
+            shift[axis] = -symmetry.at
+            found += _symmetric_constraints(points, symmetry, axis, held)
+    return Intent((shift[0], shift[1]), tuple(dict.fromkeys(found))) if found else None
+
+
+class _Points:
+    """The primitives as arrays.
+
+    Attributes:
+        primitives: The primitives.
+        rows: `prim, 3, 2`: two ends and the middle of each; all three are the center of a circle.
+        radius: The radius of a circle, 0 of others.
+        label: Equal for primitives of one kind, construction or not.
+        component: Equal for primitives that are joined.
+        cluster: Equal for points that coincide.
+        outline: Which primitives are the outline.
+    """
+
+    def __init__(self, primitives: Primitives, constraints: Constraints) -> None:
+        self.primitives = primitives
+        self.rows = np.array([_row(p) for p in primitives])
+        self.radius = np.array([p.radius if isinstance(p, Circle) else 0.0 for p in primitives])
+        self.label = np.array([2 * p.kind + p.construction for p in primitives])
+        joins = [c.refs for c in constraints if c.type is _T.COINCIDENT]
+        numbers = [[ref.primitive for ref in refs if ref.primitive is not None] for refs in joins]
+        self.component = component_roots(len(primitives), [group for group in numbers if group])
+        refs = [Ref(i, part) for i, p in enumerate(primitives) for part in _parts(p)]
+        index = {ref: k for k, ref in enumerate(refs)}
+        same = [[index[ref] for ref in group if ref in index] for group in joins]
+        roots = component_roots(len(refs), [group for group in same if len(group) > 1])
+        self.cluster = dict(zip(refs, roots.tolist(), strict=True))
+        self.outline = self._find_outline()
+
+    def _find_outline(self) -> Bools:
+        """The joined primitives of the largest extent, construction not counted; none if all is construction."""
+        drawn = np.array([not p.construction and not isinstance(p, Point) for p in self.primitives])
+        best: tuple[float, int] = (0.0, -1)
+        for root in np.unique(self.component[drawn]).tolist():
+            members = drawn & (self.component == root)
+            places, radius = self.rows[members], self.radius[members][:, None, None]
+            width, height = (places + radius).max(axis=(0, 1)) - (places - radius).min(axis=(0, 1))
+            best = max(best, (round(float(width * height), 6), -root))
+        return np.asarray(drawn & (self.component == -best[1]))
+
+
+class _Symmetry(NamedTuple):
+    """A mirror axis: its coordinate, the partner of each primitive (−1 for none), and whether its ends are swapped."""
+
+    at: float
+    partner: Ints
+    swapped: Bools
+
+
+def _find_symmetry(points: _Points, axis: int, held: Collection[int], *, may_shift: bool) -> _Symmetry | None:
+    """The symmetry about the axis on which most of the sketch agrees."""
+    best: tuple[tuple[int, float], _Symmetry] | None = None
+    for place in _places(points, axis, held) if may_shift else [0.0]:
+        symmetry, off = _match(points, axis, place)
+        if held:
+            fixed = [i for i in held if symmetry.partner[i] in held and off[i] <= _EXACT]
+            if len(fixed) < min(_LEAST, len(held)):
+                continue
+        mirrored = symmetry.partner >= 0
+        if mirrored.sum() < _LEAST or not mirrored[points.outline].all():
+            continue
+        rank = (int(mirrored.sum()), -round(float(off[mirrored].mean()), 6))
+        if best is None or rank > best[0]:
+            best = (rank, symmetry)
+    return None if best is None else best[1]
+
+
+def _places(points: _Points, axis: int, held: Collection[int]) -> list[float]:
+    """Where the axis may be: in the middle of the outline, or where most pairs agree."""
+    numbers = sorted(held) or range(len(points.primitives))
+    rows, label = points.rows[list(numbers)], points.label[list(numbers)]
+    middle = rows[:, 2]
+    first, second = np.triu_indices(len(middle))
+    level = np.abs(middle[first, 1 - axis] - middle[second, 1 - axis]) <= _REACH
+    alike = (label[first] == label[second]) & level & (first != second)
+    votes = np.sort((middle[first, axis] + middle[second, axis])[alike] / 2)
+    outline = points.rows[points.outline][..., axis]
+    starts = [] if held else [(float(outline.min()) + float(outline.max())) / 2]
+    if len(votes):
+        near = np.searchsorted(votes, votes + _REACH) - np.searchsorted(votes, votes - _REACH)
+        best = votes[near == near.max()]
+        starts.append(float(np.median(best)))
+    places = []
+    for start in starts:
+        refined = _refined(points, axis, start) if not held else start
+        places.append(0.0 if abs(refined) <= _OWN_AXIS and not held else refined)
+    return list(dict.fromkeys(places))
+
+
+def _refined(points: _Points, axis: int, place: float) -> float:
+    """The mean of the middles of all pairs about an axis."""
+    symmetry, _ = _match(points, axis, place)
+    mirrored = np.flatnonzero(symmetry.partner >= 0)
+    if not len(mirrored):
+        return place
+    both = np.concatenate([mirrored, symmetry.partner[mirrored]])
+    return float(points.rows[both, :, axis].mean())
+
+
+def _match(points: _Points, axis: int, place: float) -> tuple[_Symmetry, Floats]:
+    """The partners about an axis, and how far each primitive is from the image of its nearest one.
+
+    A joined group has partners only if the primitives of one joined group are partners of all of it.
+    """
+    rows, image = points.rows, points.rows.copy()
+    image[..., axis] = 2 * place - image[..., axis]
+    both = np.stack([image, image[:, [1, 0, 2]]])  # an image whose ends are in order, and one whose ends are swapped
+    off = np.hypot(*np.moveaxis(both[:, :, None] - rows[None, None], -1, 0)).max(axis=-1)
+    off += np.abs(points.radius[:, None] - points.radius)
+    off[:, points.label[:, None] != points.label] = np.inf
+    is_arc = np.array([isinstance(p, Arc) for p in points.primitives])
+    off[0, is_arc] = np.inf  # an image runs the other way
+    is_swapped = off[1] < off[0]
+    least = off.min(axis=0)
+    number = np.arange(len(rows))
+    partner = least.argmin(axis=1)
+    nearest = least[number, partner]
+    partner = np.where((nearest <= _REACH) & (partner[partner] == number), partner, -1)
+    while True:
+        groups: defaultdict[int, set[int]] = defaultdict(set)
+        for i, j in enumerate(partner.tolist()):
+            groups[int(points.component[i])].add(int(points.component[j]) if j >= 0 else -1)
+        broken = [i for i in number.tolist() if partner[i] >= 0 and not _is_whole(groups, int(points.component[i]))]
+        if not broken:
+            break
+        partner[broken] = -1
+    return _Symmetry(place, partner, is_swapped[number, partner] & (partner >= 0)), nearest
+
+
+def _is_whole(groups: dict[int, set[int]], root: int) -> bool:
+    return len(groups[root]) == 1 and -1 not in groups[root]
+
+
+def _symmetric_constraints(
+    points: _Points, symmetry: _Symmetry, axis: int, held: Collection[int]
+) -> Iterator[Constraint]:
+    """The constraints of all pairs, each pair of coinciding points once."""
+    mirror = Ref(None, _AXIS_PARTS[axis])
+    done: set[frozenset[int]] = set()
+    for i, j in enumerate(symmetry.partner.tolist()):
+        if j < i or (i in held and j in held):
+            continue
+        p = points.primitives[i]
+        if isinstance(p, Circle) and i != j:
+            yield Constraint(_T.EQUAL, (Ref(i), Ref(j)))
+        for part in _parts(p):
+            other = _OTHER_END.get(part, part) if symmetry.swapped[i] else part
+            a, b = Ref(i, part), Ref(j, other)
+            pair = frozenset((points.cluster[a], points.cluster[b]))
+            if pair in done:
+                continue
+            done.add(pair)
+            if len(pair) == 1:
+                yield Constraint(_T.POINT_ON_CURVE, (a, mirror))
+            else:
+                yield Constraint(_T.SYMMETRIC, (a, b, mirror))
+
+
+def _parts(p: Primitive) -> tuple[Part, ...]:
+    match p:
+        case Line():
+            return (Part.START, Part.END)
+        case Arc():
+            return (Part.START, Part.END, Part.CENTER)
+        case Circle():
+            return (Part.CENTER,)
+        case Point():
+            return (Part.POINT,)
+
+
+def _row(p: Primitive) -> list[Vec]:
+    match p:
+        case Line((x0, y0), (x1, y1)):
+            return [(x0, y0), (x1, y1), ((x0 + x1) / 2, (y0 + y1) / 2)]
+        case Arc():
+            return [p.start, p.end, p.mid]
+        case Circle(center):
+            return [center] * 3
+        case Point(at):
+            return [at] * 3
