@@ -80,7 +80,9 @@ def test_few_steps_select_the_student() -> None:
     assert teacher.resolve(SamplingOptions(steps=4)).sampler == "restart"
     with pytest.raises(SketchError, match="distill"):
         teacher.resolve(SamplingOptions("few_step", steps=4))
+    assert "few_step" not in teacher.available_samplers
     teacher.attach_student(_trained(teacher, 0))
+    assert "few_step" in teacher.available_samplers
     assert teacher.resolve(SamplingOptions(steps=8)).sampler == "few_step"
     assert teacher.resolve(SamplingOptions(steps=9)).sampler == "restart"
     assert teacher.resolve(SamplingOptions()).sampler == "restart"

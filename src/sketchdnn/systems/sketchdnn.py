@@ -81,9 +81,15 @@ class SketchDNNSystem(RowDenoiser[JointProcess]):
         if options.sampler is None and few and self.student is not None:
             options = replace(options, sampler=FEW_STEP)
         options = super().resolve(options)
-        if options.sampler == FEW_STEP and self.student is None and self.config.few_step == "none":
+        if options.sampler == FEW_STEP and FEW_STEP not in self.available_samplers:
             raise SketchError(f"this model has no student to draw with {FEW_STEP}; `sketchdnn distill` makes one")
         return options
+
+    @property
+    def available_samplers(self) -> tuple[str, ...]:
+        """All samplers; that of students if this is one or has one."""
+        is_few_step = self.student is not None or self.config.few_step != "none"
+        return tuple(sampler for sampler in self.samplers if is_few_step or sampler != FEW_STEP)
 
     @property
     def default_sampler(self) -> str:
