@@ -246,8 +246,8 @@ class RowDenoiser(System, Generic[AnyProcess]):
         else:
             scaled = torch.where(mask.params[..., None], batch_t.params, scaled)
             flags = mask.stacked().to(scaled.dtype)
-        noise_level = _noise_input(level).to(scaled.dtype)
-        next_noise = _noise_input(next_level).to(scaled.dtype) if self._has_input("next_level") else None
+        noise_level = _noise_input(level, scaled.dtype)
+        next_noise = _noise_input(next_level, scaled.dtype) if self._has_input("next_level") else None
         previous_rows = None if previous is None else prediction_rows(previous, batch_t, mask, self.config.data_std)
         proximity = previous_proximity = None
         if self._has_input("proximity_features"):
@@ -282,9 +282,9 @@ class RowDenoiser(System, Generic[AnyProcess]):
         return mse_weight(t, MSE_BOOST, until[weighting])
 
 
-def _noise_input(level: Level) -> Float[Tensor, " batch"]:
+def _noise_input(level: Level, dtype: torch.dtype) -> Float[Tensor, " batch"]:
     """The noise level as an input of the network: −log SNR / 6, about −3 to 3."""
-    return torch.log((level.var + _FLOOR) / (level.alpha_bar + _FLOOR)) / 6
+    return torch.log((level.var + _FLOOR) / (level.alpha_bar + _FLOOR)).to(dtype) / 6
 
 
 def _bounded(level: Level) -> Level:
