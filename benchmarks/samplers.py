@@ -20,11 +20,11 @@ from rich.table import Table
 from sketchdnn.data.loader import Dataset
 from sketchdnn.diffusion.noise import seeded_noise
 from sketchdnn.diffusion.samplers import single_pass
-from sketchdnn.diffusion.sampling import SamplingOptions, Start
+from sketchdnn.diffusion.sampling import FEW_STEP, SamplingOptions, Start
 from sketchdnn.errors import SketchError
 from sketchdnn.evaluation.estimates import Estimate, share_estimate
 from sketchdnn.evaluation.features import Extractor, sketch_features
-from sketchdnn.evaluation.metrics import frechet_distance, kernel_distance
+from sketchdnn.evaluation.metrics import frechet_distance, kernel_distance, precision_recall
 from sketchdnn.evaluation.samples import generate_samples, normalize_sketches
 from sketchdnn.evaluation.validity import (
     LOOSE_TOLERANCE,
@@ -69,13 +69,31 @@ SETTINGS: tuple[tuple[str, int], ...] = (
     ("authors", 50),
     ("authors", 100),
 )
-_COLUMNS = ("sampler", "steps", "seconds", "FID", "KID × 1000", "ends within 0.02", "median gap", "largest share off")
+# Few evaluations, for a model with a student: the student, and its teacher with the samplers that could replace it.
+FEW_STEP_SETTINGS: tuple[tuple[str, int], ...] = (
+    *((FEW_STEP, steps) for steps in (1, 2, 4, 8, 16, 50)),
+    *((sampler, steps) for sampler in ("restart", "ancestral", "ddim", "dpm++") for steps in (1, 2, 4, 8, 16, 50)),
+)
+_COLUMNS = (
+    "sampler",
+    "steps",
+    "seconds",
+    "FID",
+    "KID × 1000",
+    "precision",
+    "recall",
+    "ends within 0.02",
+    "all ends met",
+    "closed",
+    "median gap",
+    "largest share off",
+)
 _PAGE = """# Samplers and steps
 
 `{command}` on {device}: {count:,} sketches of seed 0 per row, scored against as many training sketches. The floor,
 other training sketches in place of generated ones, is FID {floor:.2f}. Seconds are of sampling and decoding, after a
 warm-up. The last column names the kind, or construction, whose share of all primitives differs most from the training
-split's, relative to it.
+split's, relative to it. Closed: there is a loop and every curve is part of one; ends within 0.02 count as joined.
 
 {table}
 """
@@ -90,7 +108,11 @@ class SamplerScore:
     seconds: float
     fid: float
     kid: float
+    precision: float
+    recall: float
     within: float
+    all_met: float
+    closed: float
     median_gap: float
     share_off: str
 
@@ -101,7 +123,11 @@ class SamplerScore:
             f"{self.seconds:.1f}",
             f"{self.fid:.2f}",
             f"{1000 * self.kid:.2f}",
+            f"{self.precision:.3f}",
+            f"{self.recall:.3f}",
             f"{self.within:.1%}",
+            f"{self.all_met:.1%}",
+            f"{self.closed:.1%}",
             f"{self.median_gap:.4f}",
             self.share_off,
         )
@@ -166,6 +192,9 @@ def score_samplers(
         seconds = time.perf_counter() - start
         features = sketch_features(samples.compact, extractor)
         ends = measure_gaps(samples.compact)
+        sketches = [decoded.sketch for decoded in decode_compact(samples.compact)]
+        closed = sum(is_closed(profile(sketch, LOOSE_TOLERANCE)) for sketch in sketches)
+        overlap = precision_recall(reference, features)
         scores.append(
             SamplerScore(
                 sampler,
@@ -173,7 +202,11 @@ def score_samplers(
                 seconds,
                 frechet_distance(reference, features),
                 kernel_distance(reference, features).value,
+                overlap.precision.value,
+                overlap.recall.value,
                 ends.within_loose.value,
+                ends.sketches_within_loose.value,
+                closed / len(sketches),
                 ends.median.value,
                 _largest_deviation(samples.compact, train),
             )

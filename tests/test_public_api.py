@@ -30,7 +30,7 @@ PUBLIC = {
         Sampler SamplingOptions Schedule Start augment authors_cosine authors_loss authors_process
         condition_on_rows cosine draw_steps elbo linear log_linear_snr our_loss our_process paper_loss
         paper_process register_sampler sample_ancestral sample_authors sample_ddim sample_dpm_solver_pp
-        sample_predictor_corrector sample_restart seeded_noise step_sequence""",
+        sample_few_step sample_predictor_corrector sample_restart seeded_noise step_sequence""",
     "sketchdnn.systems": """ConditionMask ConfigError Preset PretrainedError RowForm SYSTEMS System TrainingIndex
         build_training_index config_from_dict config_to_dict find_system from_pretrained load_preset preset_names
         register_system save_pretrained save_training_index""",

@@ -63,18 +63,22 @@ def samplers(
     sampler: Annotated[
         list[str] | None, typer.Option(help="A sampler and its steps, as ddim:50; may be repeated.", show_default="all")
     ] = None,
+    few_steps: Annotated[
+        bool, typer.Option("--few-steps", help="A student and its teacher, 1 to 50 evaluations.")
+    ] = False,
     inception: Inception = None,
     out: Page = None,
 ) -> None:
     """Quality against time for every sampler. The default of `generate` is chosen by this table."""
     from benchmarks.results import check_output_file
-    from benchmarks.samplers import SETTINGS, score_samplers
+    from benchmarks.samplers import FEW_STEP_SETTINGS, SETTINGS, score_samplers
     from sketchdnn.data.loader import Dataset
     from sketchdnn.evaluation.features import find_inception, load_inception
     from sketchdnn.systems import from_pretrained
     from sketchdnn.systems.devices import find_device
 
-    settings = [_parse_sampler(text) for text in sampler] if sampler else SETTINGS
+    settings = FEW_STEP_SETTINGS if few_steps else SETTINGS
+    settings = tuple(_parse_sampler(text) for text in sampler) if sampler else settings
     check_output_file(out)
     device = find_device(device)
     dataset = Dataset.open(data)

@@ -7,13 +7,15 @@ import pytest
 import torch
 from support.benchmarks import run_benchmark, write_page
 from support.evaluation_data import FakeExtractor, small_corpus, small_model
+from support.students import small_teacher
 
-from benchmarks.samplers import SETTINGS, score_noise_levels, score_samplers
+from benchmarks.samplers import FEW_STEP_SETTINGS, SETTINGS, score_noise_levels, score_samplers
 from sketchdnn.data.loader import Dataset
 from sketchdnn.errors import SketchError
 from sketchdnn.generation.generate import STEPS
 from sketchdnn.representation.batch import Prediction
 from sketchdnn.systems import System, from_pretrained, load_preset, save_pretrained
+from sketchdnn.systems.students import make_student
 from sketchdnn.training.corpus import to_device
 
 # A certain label as a logit, and sketches that fit into one batch.
@@ -51,7 +53,16 @@ def test_samplers_are_scored_against_the_same_sketches(folder: Path, system: Sys
     # The defaults are among the settings.
     system = from_pretrained()
     assert (system.default_sampler, STEPS) in SETTINGS
-    assert {sampler for sampler, _ in SETTINGS} == set(system.samplers)
+    assert {sampler for sampler, _ in SETTINGS} == set(system.samplers) - {"few_step"}
+
+
+def test_a_student_is_scored_beside_its_teacher(folder: Path) -> None:
+    teacher = small_teacher()
+    teacher.attach_student(make_student(teacher, "moment_matching"))
+    settings = [(sampler, steps) for sampler, steps in FEW_STEP_SETTINGS if steps == 4]
+    result = score_samplers(teacher, Dataset.open(folder / "corpus"), FakeExtractor(), settings, count=20)
+    assert [score.sampler for score in result.scores] == ["few_step", "restart", "ancestral", "ddim", "dpm++"]
+    assert all(0 <= share <= 1 for score in result.scores for share in (score.closed, score.all_met, score.recall))
 
 
 def test_perfect_denoiser_restores_sketches_from_any_level(folder: Path, system: System, monkeypatch) -> None:

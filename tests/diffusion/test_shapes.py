@@ -41,9 +41,10 @@ gs.log_prob(gs.sample()), gs.argmax_probs(), torch.distributions.kl_divergence(g
 process, target = diffusion.our_process(12), RowTarget((0.3, 0.2, 0.2, 0.1, 0.2), 0.3, 0.5)
 x0 = target.sample(4, generator=torch.Generator().manual_seed(0), dtype=torch.float32)
 known = sampling.condition_on_rows(x0, torch.rand(4, 16) < 0.5, resamples=2)
+denoise = target.denoiser(process)
 for sampler in sampling.SAMPLERS.values():
     options = diffusion.SamplingOptions(conditioning=known, on_step=lambda progress: None)
-    sampler(target.denoiser(process), process, random_noise(0, 4), options)
+    sampler(lambda batch_t, t, s=None: denoise(batch_t, t), process, random_noise(0, 4), options)
 steps = timesteps.draw_steps(process, 4, 3, torch.Generator())
 for grid in (None, likelihood.Bins(6)):
     bound = likelihood.elbo(oracle(x0), process, x0, random_noise(0, 4), steps, bins=grid)

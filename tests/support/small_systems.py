@@ -4,6 +4,7 @@ from typing import Any
 
 import torch
 
+from sketchdnn.diffusion.sampling import FEW_STEP
 from sketchdnn.networks.set_denoiser import SetDenoiserConfig
 from sketchdnn.systems import build_training_index
 from sketchdnn.systems.registry import SYSTEMS
@@ -21,6 +22,11 @@ def small_system(seed: int = 0, *, knows: bool = True) -> SketchDNNSystem:
     if knows:
         system.training_index = build_training_index(parts(200))
     return system.eval()
+
+
+def plain_samplers(name: str) -> list[str]:
+    """The samplers of a system that need no student."""
+    return [sampler for sampler in SYSTEMS[name].samplers if sampler != FEW_STEP]
 
 
 def random_system(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 from support.random_batches import clean_batch, normal_batch, random_prediction
-from support.small_systems import random_system
+from support.small_systems import plain_samplers, random_system
 
 from sketchdnn.diffusion.gaussian import like
 from sketchdnn.diffusion.noise import seeded_noise
@@ -19,7 +19,7 @@ from sketchdnn.diffusion.timesteps import draw_steps
 from sketchdnn.networks.dit import DiTConfig
 from sketchdnn.networks.set_denoiser import SetDenoiserConfig
 from sketchdnn.representation.batch import Prediction, SketchBatch
-from sketchdnn.systems import SYSTEMS, config_to_dict, from_pretrained, row_denoiser, save_pretrained
+from sketchdnn.systems import config_to_dict, from_pretrained, row_denoiser, save_pretrained
 from sketchdnn.systems.sketchdnn import SketchDNNConfig, SketchDNNSystem
 from sketchdnn.systems.system import ConditionMask, sample_condition_mask
 
@@ -31,7 +31,7 @@ WEIGHTS = {
     "auxiliary": "network.auxiliary",
 }
 NAMES = ("sketchdnn", "sketchdnn-pos", "sketchdnn-cat")
-SYSTEM_SAMPLERS = [(name, sampler) for name in NAMES for sampler in SYSTEMS[name].samplers]
+SYSTEM_SAMPLERS = [(name, sampler) for name in NAMES for sampler in plain_samplers(name)]
 STEPS = torch.tensor([1, 10, 30, 49, 20])
 RowDenoiser = row_denoiser.RowDenoiser
 
@@ -71,7 +71,7 @@ def test_zero_initialized_input_changes_nothing(name: str, extra: str) -> None:
     plain, extended, trained = make(name, None), make(name, extra, zero=True), make(name, extra)
     assert extended.can_init_from(plain)
     assert not plain.can_init_from(extended)
-    for sampler in SYSTEMS[name].samplers:
+    for sampler in plain_samplers(name):
         a, b = (sample(system, [0, 1], sampler=sampler)[0] for system in (plain, extended))
         assert torch.equal(a.flat(), b.flat())
     mask = make_mask(5, 0.5, [True, False] * 2 + [True]) if extra == "auxiliary" else make_mask(5, 0.5)
@@ -225,7 +225,7 @@ def test_bound_is_without_self_conditioning_and_variations_are_with_it() -> None
 def test_permuted_noise_gives_permuted_rows(name: str, extra: str) -> None:
     system, noise = make(name, extra), seeded_noise(0, torch.arange(3))
     order = torch.rand(3, 16, generator=torch.Generator().manual_seed(2)).argsort(dim=-1)
-    for sampler in SYSTEMS[name].samplers:
+    for sampler in plain_samplers(name):
         options = SamplingOptions(sampler, 4)
         plain = system.sample(noise, options).permuted(order)
         permuted = system.sample(lambda number: noise(number).permuted(order), options)

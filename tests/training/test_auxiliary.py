@@ -22,7 +22,7 @@ from sketchdnn.systems.system import ConditionMask
 from sketchdnn.training.config import RunError, TrainConfig
 from sketchdnn.training.corpus import AffineAugmentation, Corpus, apply_affine, sample_affine, to_device
 from sketchdnn.training.run import Run
-from sketchdnn.training.start import _load_corpora
+from sketchdnn.training.start import load_corpora
 from sketchdnn.training.step import Objective, random_numbers
 
 COUNT = 24
@@ -126,14 +126,14 @@ def test_auxiliary_samples_need_a_network_with_that_input(tmp_path: Path) -> Non
     source = written(parts(60) + small, tmp_path / "parts.jsonl")
     prepare([source], tmp_path / "corpus", PrepareConfig(min_primitives=4), workers=1)
     dataset = Dataset.open(tmp_path / "corpus")
-    everything, held_out = (_load_corpora(dataset, "cpu", min_primitives) for min_primitives in (0, 8))
+    everything, held_out = (load_corpora(dataset, "cpu", min_primitives) for min_primitives in (0, 8))
     all_train, all_held, train, held = [
         (some.kind != layout.NONE).sum(dim=1) for some in (*everything, *held_out) if some is not None
     ]
     assert torch.equal(train, all_train)
     assert int(all_held.min()) == 4
     assert torch.equal(held, all_held[all_held >= 8])
-    assert _load_corpora(dataset, "cpu", layout.MAX_PRIMITIVES + 1)[1] is None
+    assert load_corpora(dataset, "cpu", layout.MAX_PRIMITIVES + 1)[1] is None
     # The identity of a run omits later settings at their defaults.
     assert not {"min_primitives", "affine_augmentation"} & TrainConfig(steps=1).identity().keys()
     assert TrainConfig(steps=1, min_primitives=8).identity()["min_primitives"] == 8

@@ -19,8 +19,19 @@ from .signals import SignalHandler
 
 # The commands in the order of --help. Each has a module, with a function of its name and an `EPILOG`.
 COMMANDS = (
-    "generate", "complete", "constrain", "convert", "view", "prepare", "train", "evaluate", "studio", "serve", "mcp",
-)  # fmt: skip
+    "generate",
+    "complete",
+    "constrain",
+    "convert",
+    "view",
+    "prepare",
+    "train",
+    "distill",
+    "evaluate",
+    "studio",
+    "serve",
+    "mcp",
+)
 
 # Longest error message, in characters: it may quote file names and contents.
 _MAX_ERROR = 2000

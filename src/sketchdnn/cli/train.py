@@ -68,7 +68,7 @@ def train(
     with progress(stderr_console(), "starting", total=1.0) as bar:
         hooks = Hooks(partial(show_report, bar), partial(_show_validation, bar), tuple(logger or ()))
         outcome = start_training(TrainRequest(settings, config, data, out, device, resume, init_from, fsdp, hooks))
-    _show_outcome(outcome, out)
+    show_outcome(outcome, out)
     exit_worker()
 
 
@@ -78,12 +78,13 @@ def show_report(bar: Progress, report: Report, prefix: str = "") -> None:
     bar.update(min(1.0, report.progress), doing=words)
 
 
-def _show_validation(bar: Progress, step: int, losses: Mapping[int, float]) -> None:
+def _show_validation(bar: Progress, step: int, losses: Mapping[str, float]) -> None:
     """Show the mean over the noise levels; validation.csv contains each."""
     bar.note(f"validation at step {step:,}: loss {sum(losses.values()) / len(losses):.4f}")
 
 
-def _show_outcome(outcome: Outcome, out: Path) -> None:
+def show_outcome(outcome: Outcome, out: Path) -> None:
+    """Print where the model of a finished run is, or how to continue."""
     name = display_path(out)
     if not outcome.writes:
         return

@@ -11,6 +11,7 @@ from .samplers import (
     sample_authors,
     sample_ddim,
     sample_dpm_solver_pp,
+    sample_few_step,
     sample_predictor_corrector,
     sample_restart,
 )
@@ -32,4 +33,4 @@ __all__ += ["Denoiser", "GaussianSoftmax", "JointProcess", "authors_process", "o
 __all__ += ["Bins", "Elbo", "Loss", "authors_loss", "draw_steps", "elbo", "our_loss", "paper_loss"]
 __all__ += ["SAMPLERS", "Conditioning", "Progress", "Sampler", "SamplingOptions", "Start", "condition_on_rows"]
 __all__ += ["register_sampler", "sample_ancestral", "sample_authors", "sample_ddim", "step_sequence"]
-__all__ += ["sample_dpm_solver_pp", "sample_predictor_corrector", "sample_restart"]
+__all__ += ["sample_dpm_solver_pp", "sample_few_step", "sample_predictor_corrector", "sample_restart"]

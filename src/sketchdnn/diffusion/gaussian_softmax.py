@@ -63,10 +63,25 @@ def draw_label(y0_hat: Label, noise: LabelNoise) -> Label:
 
     The standard normal `noise` is transformed to uniform and then to Gumbel noise.
     """
-    uniform = torch.special.ndtr(noise.double()).clamp(_TINY, 1 - _TINY)
-    gumbel = -(-uniform.log()).log()
-    label = (y0_hat.double().log() + gumbel).argmax(dim=-1)
+    label = (y0_hat.double().log() + _gumbel(noise)).argmax(dim=-1)
     return one_hot(label, y0_hat.shape[-1]).to(y0_hat)
+
+
+def draw_label_with_gradient(logits: Logits, noise: LabelNoise) -> Label:
+    """Draw a one-hot label from its logits; its gradient is that of a softmax (straight-through Gumbel-softmax).
+
+    The values are those of `draw_label`. The gradient is that of softmax(logits + Gumbel noise), Jang et al. 2017.
+    """
+    gumbel = _gumbel(noise).to(logits)
+    soft = (logits + gumbel).softmax(dim=-1)
+    hard = one_hot(soft.argmax(dim=-1), logits.shape[-1]).to(soft)
+    return hard + (soft - soft.detach())
+
+
+def _gumbel(noise: LabelNoise) -> LabelNoise:
+    """Gumbel noise from standard normal noise, in double precision."""
+    uniform: Tensor = torch.special.ndtr(noise.double()).clamp(_TINY, 1 - _TINY)
+    return -(-uniform.log()).log()
 
 
 def reverse_logits(y0_hat: Label, label_smoothing: float, method: ReverseLogitsMethod) -> Logits:

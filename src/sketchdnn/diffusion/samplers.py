@@ -23,15 +23,16 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from sketchdnn.errors import SketchError
-from sketchdnn.representation.batch import Prediction, SketchBatch
+from sketchdnn.representation.batch import Prediction, SketchBatch, relevant
 from sketchdnn.representation.loose import has_loose_end
 
 from . import gaussian
+from .flow import expected_x0
 from .gaussian import Level
 from .gaussian_softmax import draw_label
 from .noise import NoiseSource
 from .process import Denoiser, JointProcess, LogitBatch, Noise, choose
-from .sampling import OnStep, Progress, SamplingOptions, Start, Weights, register_sampler, sampling_loop
+from .sampling import FEW_STEP, OnStep, Progress, SamplingOptions, Start, Weights, register_sampler, sampling_loop
 from .timesteps import step_as_noisy_as
 
 # How a predicted label distribution enters a step: as its (expected or log) logit, or as one label sampled from it.
@@ -193,6 +194,36 @@ def sample_restart(
     return choose([report.resampled_mask[:, None, None]] * 3, resampled, sketches)
 
 
+@register_sampler(FEW_STEP)
+def sample_few_step(
+    denoise: Denoiser, process: JointProcess, noise: NoiseSource, options: SamplingOptions, *, eta: float = 1.0
+) -> SketchBatch:
+    """Sample with a student of distillation (docs/few_steps.md), in 1 to 8 steps. Labels end as one-hot.
+
+    Args:
+        denoise: The student: a function of the state, its step t and the next step s.
+        process: The joint process.
+        noise: The source of noise.
+        options: The options of the run.
+        eta: 0 for the student of a flow map, which takes deterministic steps with its mean prediction. 1 for a student
+            that generates clean sketches: a step samples the labels, keeps the parameters of these kinds, and goes on
+            from the posterior q(x_s | x_t, x_0).
+    """
+    _check_eta(eta)
+    return sampling_loop(
+        denoise,
+        process,
+        noise,
+        options,
+        lambda s, t, _: ddim_weights(s, t, eta),
+        estimate_x0=partial(sample_rows, process)
+        if eta > 0
+        else lambda prediction, _: expected_x0(process, prediction),
+        two_time=True,
+        end_one_hot=True,
+    )
+
+
 class _TwoPassReport:
     """Reports the progress of two passes as that of one.
 
@@ -304,6 +335,15 @@ def sample_labels(process: JointProcess, prediction: Prediction, noise: Callable
     construction = draw_label(prediction.construction, fresh.construction)
     kind = draw_label(prediction.kind, fresh.kind)
     params = process.x0_logits(prediction).params
+    return LogitBatch.from_sketch(SketchBatch(construction, kind, params), process.label_smoothing)
+
+
+def sample_rows(process: JointProcess, prediction: Prediction, noise: Callable[[], Noise]) -> LogitBatch:
+    """Return x̂_0 as a clean sketch: sampled labels, and the parameters of the sampled kind only."""
+    fresh = noise()
+    construction = draw_label(prediction.construction, fresh.construction)
+    kind = draw_label(prediction.kind, fresh.kind)
+    params = prediction.params * relevant(kind.argmax(dim=-1))
     return LogitBatch.from_sketch(SketchBatch(construction, kind, params), process.label_smoothing)
 
 

@@ -226,6 +226,8 @@ class SamplingOptions:
 
 
 SAMPLERS: dict[str, Sampler] = {}
+# The sampler of students of distillation, and the most steps for which a model with a student uses it by default.
+FEW_STEP, MAX_FEW_STEPS = "few_step", 8
 
 
 def register_sampler(name: str) -> Callable[[AnySampler], AnySampler]:
@@ -302,6 +304,8 @@ def sampling_loop(
     estimate_x0: X0Rule | None = None,
     correction: CorrectionRule | None = None,
     end_on_prediction: bool = False,
+    two_time: bool = False,
+    end_one_hot: bool = False,
 ) -> SketchBatch:
     """Go from noise, or from `options.start`, to clean sketches.
 
@@ -312,6 +316,8 @@ def sampling_loop(
         correction: Corrects the coordinates of a transition by the prediction made where it arrived, which the next
             transition needs anyway.
         end_on_prediction: Return the last prediction in place of the last state.
+        two_time: Call the denoiser with t and with the step s that the transition goes to.
+        end_one_hot: Return one-hot labels, and zeros in the parameters of other kinds.
     """
     pure = noise(0)
     options.check_shapes(pure)
@@ -328,7 +334,7 @@ def sampling_loop(
         for number, (t, s) in enumerate(transitions, start=1):
             fresh = parts(noise(number))
             if s < t:
-                prediction = predict(denoise, batch, t, conditioning)
+                prediction = predict(denoise, batch, t, conditioning, s if two_time else None)
                 latest = estimate_x0(prediction, partial(noise, len(transitions) + number))
                 if conditioning is not None:
                     latest = conditioning.fill_logits(latest, process.label_smoothing)
@@ -345,15 +351,23 @@ def sampling_loop(
                 batch = state.batch()
                 if end_on_prediction:
                     batch = SketchBatch(prediction.construction, prediction.kind, x0_hat.params)
+                if end_one_hot:
+                    batch = batch.most_likely()
                 batch = batch if conditioning is None else conditioning.fill_rows(batch)
             if s < t and options.on_step is not None:
                 options.on_step(Progress(number, len(transitions), t, s, batch, prediction))
     return batch
 
 
-def predict(denoise: Denoiser, batch: SketchBatch, t: int, conditioning: Conditioning | None) -> Prediction:
-    """The network's prediction, in the precision of the state, with known values in place."""
-    output = denoise(batch, torch.full((len(batch),), t, device=batch.params.device))
+def predict(
+    denoise: Denoiser, batch: SketchBatch, t: int, conditioning: Conditioning | None, s: int | None = None
+) -> Prediction:
+    """The network's prediction, in the precision of the state, with known values in place.
+
+    A denoiser that takes the next step too gets it as `s`.
+    """
+    steps = (t,) if s is None else (t, s)
+    output = denoise(batch, *(torch.full((len(batch),), step, device=batch.params.device) for step in steps))
     check_shape(output, "the output of denoise", like=batch)
     prediction = Prediction(*(part.to(batch.params) for part in parts(output)))
     return prediction if conditioning is None else conditioning.fill_prediction(prediction)

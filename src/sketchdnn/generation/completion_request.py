@@ -129,7 +129,8 @@ class CompleteRequest:
         content = {"part": display_path(source.name if source else ""), "num_given": len(self.part)}
         goal = resolve_goal(self.part, self.goal)
         names = ("count", "seed", "closed", "candidates", "geometry", "method", "steps", "repair")
-        sampler, scale = system.resolve(SamplingOptions(self.sampler)).sampler_name, list(self.resolve_scales(goal))
+        sampler = system.resolve(SamplingOptions(self.sampler, self.steps)).sampler_name
+        scale = list(self.resolve_scales(goal))
         content |= {name: getattr(self, name) for name in names}
         kinds = None if self.added_kinds is None else {kind.label: n for kind, n in self.added_kinds.items()}
         box = None if self.box is None else [*self.box.low, *self.box.high]

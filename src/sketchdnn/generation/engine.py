@@ -31,6 +31,7 @@ from sketchdnn.systems import System
 from sketchdnn.systems.baselines.latent import LatentDenoiser
 from sketchdnn.systems.baselines.tokens.system import TokenDecoder
 from sketchdnn.systems.devices import passive_threads
+from sketchdnn.systems.sketchdnn import SketchDNNSystem
 
 # Largest batch on a CPU: enough to keep two cores busy.
 CPU_BATCH = 16
@@ -246,6 +247,9 @@ def compile_denoiser(system: System, **options: Any) -> System:
 
     fast = copy.copy(system)
     fast.__dict__[name] = denoise
+    if isinstance(fast, SketchDNNSystem) and fast.student is not None:
+        student = compile_denoiser(fast.student, **options)
+        fast.attach_student(student if isinstance(student, SketchDNNSystem) else None)
     return fast
 
 

@@ -128,8 +128,8 @@ class GenerateRequest:
 
     def to_json(self, system: System, source: Path | None = None) -> dict[str, Any]:
         """The entries of a manifest. `source` is the file of the initial sketch."""
-        sampler = system.resolve(SamplingOptions(self.sampler)).sampler_name
         steps = self.steps if system.max_steps is not None else None
+        sampler = system.resolve(SamplingOptions(self.sampler, steps)).sampler_name
         content = {name: getattr(self, name) for name in ("seed", "start_index", "count", "repair")}
         content |= {"sampler": sampler, "steps": steps, "conditions": self.conditions.to_json()}
         content |= {"rounding": self.rounding.to_json()} if self.rounding else {}

@@ -55,6 +55,7 @@ class SetDenoiserConfig(TransformerConfig):
         proximity_features: Adds features of what lies near each end.
         auxiliary: Adds a flag of training samples that are not of the target distribution.
         dropout: In training, of the output of each block.
+        next_level: Adds the noise level that the sampler goes to next, for students of distillation.
     """
 
     octaves: int = field(default=8, metadata=within(1, 32))
@@ -65,6 +66,7 @@ class SetDenoiserConfig(TransformerConfig):
     proximity_features: bool = field(default=False, metadata={"omit_if_default": True})
     auxiliary: bool = field(default=False, metadata={"omit_if_default": True})
     dropout: float = field(default=0.0, metadata={"omit_if_default": True} | within(0, 1, with_high=False))
+    next_level: bool = field(default=False, metadata={"omit_if_default": True})
 
 
 class ModulatedTransformer(nn.Module):
@@ -116,6 +118,7 @@ class SetDenoiser(ModulatedTransformer):
         self.embed_proximity = _zero_linear(NUM_PROXIMITY_FEATURES, width) if proximity else None
         self.embed_previous_proximity = _zero_linear(NUM_PROXIMITY_FEATURES, width) if proximity and previous else None
         self.auxiliary = nn.Parameter(torch.zeros(width)) if config.auxiliary else None
+        self.embed_next_level = _zero_linear(2 * config.time_features, width) if config.next_level else None
 
     def forward(
         self,
@@ -126,6 +129,7 @@ class SetDenoiser(ModulatedTransformer):
         proximity: Float[Tensor, "batch prim feature"] | None = None,
         previous_proximity: Float[Tensor, "batch prim feature"] | None = None,
         auxiliary: Float[Tensor, " batch"] | None = None,
+        next_noise: Float[Tensor, " batch"] | None = None,
     ) -> Prediction:
         """Raw outputs for every row.
 
@@ -137,6 +141,7 @@ class SetDenoiser(ModulatedTransformer):
             proximity: `proximity_features` of the noisy rows.
             previous_proximity: `proximity_features` of the previous prediction.
             auxiliary: 1 for auxiliary training samples; default 0 (target distribution).
+            next_noise: The noise level that the sampler goes to, in the units of `noise`.
         """
         noise = _pad(noise, _MIN_BATCH)
         # Both ends in float32: half precision cannot tell 0.500 from 0.501, and a gap of that size is a failure.
@@ -151,6 +156,8 @@ class SetDenoiser(ModulatedTransformer):
             c = self.time(waves(noise, self.config.time_features))
             if self.auxiliary is not None and auxiliary is not None:
                 c = c + _pad(auxiliary, _MIN_BATCH)[:, None] * self.auxiliary
+            if self.embed_next_level is not None and next_noise is not None:
+                c = c + self.embed_next_level(waves(_pad(next_noise, _MIN_BATCH), self.config.time_features))
             if self.position is not None:
                 h = h + self.position[: h.shape[1]]
         return Prediction(*torch.split(self._output(h, c), layout.PART_WIDTHS, dim=-1))

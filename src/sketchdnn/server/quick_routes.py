@@ -107,7 +107,7 @@ async def info(request: Request) -> Response:
             },
             "kinds": [kind.label for kind in Kind],
             "goals": list(SCALES),
-            "samplers": sorted(service.info.system.samplers),
+            "samplers": sorted(service.info.system.available_samplers),
             "primitives": list(trained_range(service.info.system)),
             "read_formats": [{"name": f.name, "suffixes": list(f.suffixes)} for f in FORMATS if f.read],
             "write_formats": [

@@ -3,7 +3,8 @@
 `eight_bit` stores the matrices of the blocks as int8 with one scale a row, at half the size of half precision; the
 other weights, such as the first and last layers, stay in half precision. `config.json` records a hash of the shards,
 which identifies the model and reveals damage. The training index, where there is one, lies beside them
-(`training_index.safetensors`, with a hash of its own). Old names are read by `aliases`.
+(`training_index.safetensors`, with a hash of its own), and a few-step student (`student.safetensors`, or its shards).
+Old names are read by `aliases`.
 """
 
 from __future__ import annotations
@@ -30,13 +31,16 @@ from sketchdnn.representation.settings import LARGEST_NETWORK, least_parameters
 from .aliases import INDEX_FILE, MODEL_FACTS, current_names, current_tensor
 from .devices import find_device, passive_threads
 from .registry import ConfigError, config_from_dict, config_to_dict, find_system
+from .sketchdnn import SketchDNNSystem
+from .students import StudentFacts, rebuild_student, student_facts, student_tensors
 from .system import System, check_sampling
 from .training_index import TrainingIndex, check_safetensors_header, read_training_index, write_training_index
 
 DEFAULT_MODEL = "ours"
 # The library counts 16 MB as 16·10⁶ bytes, below our limit of 16 MiB with its header.
 _SHARD_SIZE = "16MB"
-_INDEX, _SINGLE, _CONFIG = "model.safetensors.index.json", "model.safetensors", "config.json"
+_MODEL, _STUDENT, _CONFIG = "model", "student", "config.json"
+_INDEX = "{}.safetensors.index.json"
 _TRAINING_INDEX = "training_index.safetensors"
 _SCALE = ".scale"
 _BLOCKS = "network.blocks."
@@ -56,18 +60,14 @@ class MissingModelError(PretrainedError, MissingError):
 
 def save_pretrained(system: System, folder: str | Path, *, eight_bit: bool = False) -> None:
     """Write a model folder, in half precision unless `eight_bit`."""
-    from huggingface_hub import save_torch_state_dict
-
     (folder := Path(folder)).mkdir(parents=True, exist_ok=True)
     # Removed first and written last: a folder without it is no model, so an interrupted save leaves none.
     (folder / _CONFIG).unlink(missing_ok=True)
-    weights = system.state_dict()
-    stored = _quantize(weights) if eight_bit else {name: w.half() for name, w in weights.items()}
-    save_torch_state_dict({n: w.cpu().contiguous() for n, w in stored.items()}, folder, max_shard_size=_SHARD_SIZE)
-    for name in _shards(folder):
-        (folder / name).chmod(new_file_mode(folder))  # the library creates them private
     facts = {"system": system.name, "representation": REPRESENTATION_VERSION}
-    facts |= {"sha256": _hash(folder, _shards(folder)), "config": config_to_dict(system.config)}
+    facts["sha256"] = _write_tensors(system.state_dict(), folder, _MODEL, eight_bit=eight_bit)
+    facts["config"] = config_to_dict(system.config)
+    if isinstance(system, SketchDNNSystem) and system.student is not None:
+        facts["student"] = _write_student(system.student, folder, eight_bit=eight_bit)
     if system.training_index is not None:
         write_training_index(system.training_index, folder / _TRAINING_INDEX)
         facts["training_index"] = _hash(folder, [_TRAINING_INDEX])
@@ -80,6 +80,14 @@ def save_training_index(index: TrainingIndex, model: str | Path) -> None:
     facts = _read_facts(folder)
     write_training_index(index, folder / _TRAINING_INDEX)
     _write_facts(folder, facts | {"training_index": _hash(folder, [_TRAINING_INDEX])})
+
+
+def save_student(student: SketchDNNSystem, model: str | Path, *, eight_bit: bool = False) -> None:
+    """Add a student to the model folder of its teacher, in place of an earlier one; other weights stay untouched."""
+    folder = _find_model(model)
+    facts = _read_facts(folder)
+    _write_facts(folder, {name: value for name, value in facts.items() if name != "student"})
+    _write_facts(folder, facts | {"student": _write_student(student, folder, eight_bit=eight_bit)})
 
 
 def from_pretrained(model: str | Path = DEFAULT_MODEL, device: str = "cpu", *, local: int = 0) -> System:
@@ -97,7 +105,7 @@ def from_pretrained(model: str | Path = DEFAULT_MODEL, device: str = "cpu", *, l
     where = find_device(device, local)
     folder = _find_model(model)
     facts, system_class, config = _read_config(folder)
-    tensors = _read_tensors(folder, facts.get("sha256"))
+    tensors = _read_tensors(folder, facts.get("sha256"), _MODEL)
     if least_parameters(config) > sum(tensor.numel() for tensor in tensors.values()):
         raise PretrainedError(f"{folder}: its weights are fewer than its {_CONFIG} describes; copy the model again")
     system = system_class(config)
@@ -108,6 +116,8 @@ def from_pretrained(model: str | Path = DEFAULT_MODEL, device: str = "cpu", *, l
         first = (str(error).splitlines() or [""])[0]
         raise PretrainedError(f"{folder}: the weights do not fit the configuration ({quoted(first)})") from error
     system.training_index = _read_index(folder, facts.get("training_index"))
+    if facts.get("student") is not None and isinstance(system, SketchDNNSystem):
+        system.attach_student(_read_student(system, folder, facts["student"]))
     return system.eval().to_device(where)
 
 
@@ -150,7 +160,7 @@ def _download(name: str) -> Path:
     if not _HUB_NAME.fullmatch(name):
         raise PretrainedError(f"{_HUB}{name}: a model on the Hub is named {_HUB}OWNER/NAME")
     try:
-        return Path(snapshot_download(name, allow_patterns=[_CONFIG, "*.safetensors", _INDEX]))
+        return Path(snapshot_download(name, allow_patterns=[_CONFIG, "*.safetensors", _INDEX.format("*")]))
     except Exception as error:  # the library and its dependencies raise many types; each means no model
         first = (str(error).splitlines() or [type(error).__name__])[0]
         raise PretrainedError(f"{_HUB}{name}: it cannot be fetched from the Hub ({first})") from error
@@ -201,8 +211,37 @@ def _read_index(folder: Path, recorded: object) -> TrainingIndex | None:
         raise PretrainedError(f"{folder}: {error}") from error
 
 
-def _read_tensors(folder: Path, recorded: object) -> dict[str, Tensor]:
-    names = _shards(folder)
+def _write_student(student: SketchDNNSystem, folder: Path, *, eight_bit: bool) -> dict[str, Any]:
+    """Write the weights of a student; its facts."""
+    digest = _write_tensors(student_tensors(student), folder, _STUDENT, eight_bit=eight_bit)
+    return {**student_facts(student), "sha256": digest}
+
+
+def _read_student(teacher: SketchDNNSystem, folder: Path, recorded: object) -> SketchDNNSystem:
+    try:
+        facts = StudentFacts.parse(recorded)
+        digest = recorded.get("sha256") if isinstance(recorded, Mapping) else None
+        return rebuild_student(teacher, facts, _dequantize(_read_tensors(folder, digest, _STUDENT)))
+    except (ValueError, KeyError, RuntimeError) as error:
+        raise PretrainedError(f"{folder}: its student does not fit the model ({quoted(error)})") from error
+
+
+def _write_tensors(weights: Mapping[str, Tensor], folder: Path, stem: str, *, eight_bit: bool) -> str:
+    """Write weights as shards of this name; their hash."""
+    from huggingface_hub import save_torch_state_dict
+
+    (folder / _INDEX.format(stem)).unlink(missing_ok=True)
+    stored = _quantize(weights) if eight_bit else {name: w.half() for name, w in weights.items()}
+    stored = {name: weight.cpu().contiguous() for name, weight in stored.items()}
+    pattern = f"{stem}{{suffix}}.safetensors"
+    save_torch_state_dict(stored, folder, filename_pattern=pattern, max_shard_size=_SHARD_SIZE)
+    for name in _shards(folder, stem):
+        (folder / name).chmod(new_file_mode(folder))  # the library creates them private
+    return _hash(folder, _shards(folder, stem))
+
+
+def _read_tensors(folder: Path, recorded: object, stem: str) -> dict[str, Tensor]:
+    names = _shards(folder, stem)
     for name in names:
         if not (folder / name).is_file():
             raise MissingModelError(f"{folder}: {name} is missing; copy the model again, all of its files")
@@ -222,15 +261,15 @@ def _read_tensors(folder: Path, recorded: object) -> dict[str, Tensor]:
         raise PretrainedError(f"{folder}: its weights cannot be read ({quoted(error)})") from error
 
 
-def _shards(folder: Path) -> list[str]:
+def _shards(folder: Path, stem: str) -> list[str]:
     """The files of the weights. The index is untrusted: names are reduced to files of the folder."""
-    if not (folder / _INDEX).exists():
-        return [_SINGLE]
+    if not (folder / _INDEX.format(stem)).exists():
+        return [f"{stem}.safetensors"]
     try:
-        index: Any = load_json(folder / _INDEX)
+        index: Any = load_json(folder / _INDEX.format(stem))
         return sorted({Path(name).name for name in index["weight_map"].values()})
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise PretrainedError(f"{folder}: its {_INDEX} cannot be read ({quoted(error)})") from error
+        raise PretrainedError(f"{folder}: its {_INDEX.format(stem)} cannot be read ({quoted(error)})") from error
 
 
 def _hash(folder: Path, names: list[str]) -> str:

@@ -107,6 +107,8 @@ def _parse(hint: Any, value: Any, where: str) -> Any:
         return value
     if get_origin(hint) is tuple:
         hints = get_args(hint)
+        if isinstance(value, list | tuple) and hints[1:] == (...,):
+            hints = hints[:1] * len(value)
         if not isinstance(value, list | tuple) or len(value) != len(hints):
             raise ConfigError(f"{where} must be a list of {len(hints)} values, not {quoted(repr(value))}")
         return tuple(_parse(hint, item, where) for hint, item in zip(hints, value, strict=True))
@@ -236,11 +238,11 @@ def _load(name: str | Path, overrides: Sequence[str]) -> Preset:
     if table is None:
         raise ConfigError(f"{path}: the preset is larger than {_MAX_PRESET_BYTES >> 10} KiB")
     for override in overrides:
-        _override(table, override)
+        override_setting(table, override)
     return _parse_preset(path, table)
 
 
-def _override(table: dict[str, Any], override: str) -> None:
+def override_setting(table: dict[str, Any], override: str) -> None:
     """Set `section.name=value` in the tables of a preset; the value is TOML, or else a text."""
     key, equals, text = override.partition("=")
     *sections, name = key.strip().split(".")

@@ -46,7 +46,7 @@ _FLOOR = 1e-8
 # Noise cannot be converted to x_0 where no signal is left. The smallest ᾱ that is divided by is the authors' own.
 _MIN_ALPHA_BAR = 1e-4
 # Inputs of our network that can be switched on; a checkpoint without them can initialize a network with them.
-_EXTRA_INPUTS = ("self_conditioning", "proximity_features", "auxiliary")
+_EXTRA_INPUTS = ("self_conditioning", "proximity_features", "auxiliary", "next_level")
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +121,7 @@ class RowDenoiser(System, Generic[AnyProcess]):
         t: Int[Tensor, " batch"],
         mask: ConditionMask | None = None,
         previous: Prediction | None = None,
+        s: Int[Tensor, " batch"] | None = None,
     ) -> Prediction:
         """The network's estimate of the clean sketch.
 
@@ -129,9 +130,13 @@ class RowDenoiser(System, Generic[AnyProcess]):
             t: The step of each sketch.
             mask: The known parts.
             previous: The prediction at the step before, for a self-conditioned network (see `denoiser`).
+            s: The step that the sampler goes to, for a student of distillation; default t.
         """
         level = self.process.params.at(t)
-        output = self._forward(batch_t, t, level, mask, previous)
+        if s is not None and not self._has_input("next_level"):
+            raise ValueError("this network takes no next step: network.next_level is off")
+        next_level = self.process.params.at(t if s is None else s)
+        output = self._forward(batch_t, t, level, mask, previous, next_level)
         if self.config.predict == "noise":
             params = gaussian.remove_noise(batch_t.params, output.params, _bounded(level))
         elif isinstance(self.network, DiT):
@@ -226,6 +231,7 @@ class RowDenoiser(System, Generic[AnyProcess]):
         level: Level,
         mask: ConditionMask | None,
         previous: Prediction | None,
+        next_level: Level,
     ) -> Prediction:
         """The raw output of the network."""
         if previous is not None and not self.self_conditioning:
@@ -240,7 +246,8 @@ class RowDenoiser(System, Generic[AnyProcess]):
         else:
             scaled = torch.where(mask.params[..., None], batch_t.params, scaled)
             flags = mask.stacked().to(scaled.dtype)
-        noise_level = torch.log((level.var + _FLOOR) / (level.alpha_bar + _FLOOR)).to(scaled.dtype) / 6
+        noise_level = _noise_input(level, scaled.dtype)
+        next_noise = _noise_input(next_level, scaled.dtype) if self._has_input("next_level") else None
         previous_rows = None if previous is None else prediction_rows(previous, batch_t, mask, self.config.data_std)
         proximity = previous_proximity = None
         if self._has_input("proximity_features"):
@@ -251,7 +258,8 @@ class RowDenoiser(System, Generic[AnyProcess]):
         if auxiliary is not None and not self.supports_auxiliary:
             raise ValueError("this network has no input for auxiliary samples: network.auxiliary is off")
         rows = SketchBatch(batch_t.construction, batch_t.kind, scaled)
-        output = self.network(rows, noise_level, flags, previous_rows, proximity, previous_proximity, auxiliary)
+        inputs = flags, previous_rows, proximity, previous_proximity, auxiliary, next_noise
+        output = self.network(rows, noise_level, *inputs)
         return output
 
     def _loss(self, prediction: Prediction, x0: SketchBatch, t: Int[Tensor, " batch"]) -> Loss:
@@ -274,6 +282,11 @@ class RowDenoiser(System, Generic[AnyProcess]):
         return mse_weight(t, MSE_BOOST, until[weighting])
 
 
+def _noise_input(level: Level, dtype: torch.dtype) -> Float[Tensor, " batch"]:
+    """The noise level as an input of the network: −log SNR / 6, about −3 to 3."""
+    return torch.log((level.var + _FLOOR) / (level.alpha_bar + _FLOOR)).to(dtype) / 6
+
+
 def _bounded(level: Level) -> Level:
     return Level(level.alpha_bar.clamp(min=_MIN_ALPHA_BAR), level.var)
 
@@ -293,10 +306,13 @@ class SelfConditionedDenoiser:
         self.denoise = denoise
         self.previous: Prediction | None = None
 
-    def __call__(self, batch_t: SketchBatch, t: Int[Tensor, " batch"]) -> Prediction:
+    def __call__(
+        self, batch_t: SketchBatch, t: Int[Tensor, " batch"], s: Int[Tensor, " batch"] | None = None
+    ) -> Prediction:
         # The null prediction is passed, not left out, so that a compiled denoiser is one graph for all steps.
         previous = null_prediction(batch_t.params) if self.previous is None else self.previous
-        self.previous = self.denoise(batch_t, t, previous=previous)
+        next_step = {} if s is None else {"s": s}
+        self.previous = self.denoise(batch_t, t, previous=previous, **next_step)
         return self.previous
 
     def fresh(self) -> SelfConditionedDenoiser:

@@ -123,6 +123,11 @@ class System(nn.Module, ABC):
         return getattr(self.config, "num_steps", None)
 
     @property
+    def available_samplers(self) -> tuple[str, ...]:
+        """Those of `samplers` that this model can use."""
+        return tuple(self.samplers)
+
+    @property
     def default_sampler(self) -> str:
         return next(iter(self.samplers))
 

@@ -34,11 +34,16 @@ _TENSORS, _FACTS = "state.safetensors", "state.json"
 
 @dataclass(frozen=True, slots=True)
 class TrainState:
-    """The state of a run: weights, their moving average if there is one, and the optimizer."""
+    """The state of a run: weights, their moving average if there is one, and the optimizer.
+
+    Attributes:
+        critic: The second network of an adversarial loss, with its optimizer.
+    """
 
     model: nn.Module
     average: AveragedModel | None
     optimizer: torch.optim.Optimizer
+    critic: TrainState | None = None
 
 
 def save(
@@ -164,14 +169,18 @@ def _tensors(state: TrainState) -> Iterator[tuple[str, Tensor]]:
         tensors |= {f"average.{name}": value for name, value in state.average.state_dict().items()}
     for index, moments in state.optimizer.state_dict()["state"].items():
         tensors |= {f"optimizer.{index}.{name}": torch.as_tensor(value) for name, value in moments.items()}
-    return ((name, gather(value)) for name, value in tensors.items())
+    yield from ((name, gather(value)) for name, value in tensors.items())
+    if state.critic is not None:
+        yield from ((f"critic.{name}", value) for name, value in _tensors(state.critic))
 
 
 def _restore(state: TrainState, tensors: dict[str, Tensor]) -> None:
-    parts: dict[str, dict[str, Tensor]] = {"model": {}, "average": {}, "optimizer": {}}
+    parts: dict[str, dict[str, Tensor]] = {"model": {}, "average": {}, "optimizer": {}, "critic": {}}
     for name, value in tensors.items():
         part, rest = current_tensor(name).split(".", 1)
         parts[part][rest] = value
+    if state.critic is not None:
+        _restore(state.critic, parts["critic"])
     _load_tensors(state.model, parts["model"])
     if state.average is not None:
         _load_tensors(state.average, parts["average"])

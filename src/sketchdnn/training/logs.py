@@ -43,14 +43,13 @@ class RunLog:
 
     def report(self, report: Report) -> None:
         """Log the progress of training."""
-        self._append(_LOG, [field.name for field in fields(Report)], astuple(report))
-        self._log("train", {field.name: getattr(report, field.name) for field in fields(Report)[1:]}, report.step)
+        self._append(_LOG, [field.name for field in fields(report)], astuple(report))
+        self._log("train", {field.name: getattr(report, field.name) for field in fields(report)[1:]}, report.step)
 
-    def validation(self, step: int, losses: Mapping[int, float]) -> None:
-        """Log the loss at each noise level t."""
-        named = {f"t{t}": loss for t, loss in losses.items()}
-        self._append(_VALIDATION, ["step", *named], (step, *losses.values()))
-        self._log("validation", named, step)
+    def validation(self, step: int, numbers: Mapping[str, float]) -> None:
+        """Log the numbers of a validation: the loss at each noise level t."""
+        self._append(_VALIDATION, ["step", *numbers], (step, *numbers.values()))
+        self._log("validation", numbers, step)
 
     def _append(self, name: str, header: Sequence[str], row: Sequence[object]) -> None:
         path = self.out / name

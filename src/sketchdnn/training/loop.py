@@ -24,11 +24,11 @@ from .distributed import Ranks
 from .logs import LOGGERS, RunLog
 from .run import Report, Run
 from .step import random_numbers
-from .validation import save_preview, validate
+from .validation import save_preview
 
 OnReport = Callable[[Report], None]
-# Receives the step and the loss at each noise level.
-OnValidation = Callable[[int, Mapping[int, float]], None]
+# Receives the step and the named numbers of a validation, such as the loss at each noise level.
+OnValidation = Callable[[int, Mapping[str, float]], None]
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
@@ -68,6 +68,7 @@ def train(
     resume: bool = False,
     hooks: Hooks | None = None,
     ranks: Ranks | None = None,
+    make_run: Callable[[System, Corpus, TrainConfig, Ranks | None], Run] = Run,
 ) -> Outcome:
     """Train a system in place.
 
@@ -81,7 +82,7 @@ def train(
     folder = out / checkpoint.CHECKPOINTS
     saved = time.monotonic()
     with _explain_memory(config), interruptible() as signals:
-        run = Run(system, corpus, config, ranks)
+        run = make_run(system, corpus, config, ranks)
         _resume(run, folder, resume)
         with RunLog.open(out, run.step, hooks.loggers) if run.ranks.first else nullcontext() as log:
             stopping = False
@@ -190,9 +191,9 @@ def _validate(run: Run, validation: Corpus | None, log: RunLog | None, out: Path
     if log is None:
         return
     if validation is not None and validates:
-        losses = validate(model, validation, run.config)
-        log.validation(run.step, losses)
-        hooks.on_validation(run.step, losses)
+        numbers = run.validate(model, validation)
+        log.validation(run.step, numbers)
+        hooks.on_validation(run.step, numbers)
     if previews:
         save_preview(model, out / "previews" / f"{run.step:08d}.png", run.config.seed)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,8 @@ from .config import RunError, TrainConfig
 from .corpus import Corpus, DataOrder, oversample
 from .distributed import Ranks, gather, local_shards
 from .optimizer import make_optimizer
-from .step import Objective, random_numbers
+from .step import Objective, precision, random_numbers
+from .validation import validate
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,9 @@ class Report:
 class Run:
     """The state of training. Only `report` and `first_bad_step` wait for the device."""
 
+    num_terms = 3  # of the loss: parameters, kind, construction
+    compiles = True  # the objective as a whole, on a GPU
+
     def __init__(self, system: System, corpus: Corpus, config: TrainConfig, ranks: Ranks | None = None) -> None:
         if config.has_auxiliary and not system.supports_auxiliary:
             raise RunError(
@@ -56,15 +60,15 @@ class Run:
         self.order = DataOrder(len(self.entries), config.batch_size, config.seed, device, ranks.rank, ranks.world)
         self.total = config.total_steps(len(self.entries))
         average = AveragedModel(system) if config.ema else None
-        objective = ranks.wrap(Objective(system, corpus, config), average.module if average else None)
+        objective = ranks.wrap(self._make_objective(), average.module if average else None)
         self.state = TrainState(system, average, make_optimizer(system, config, device))
-        compiles = device.type == "cuda" and not ranks.shards  # sharded units are compiled one by one
+        compiles = self.compiles and device.type == "cuda" and not ranks.shards  # sharded units are compiled one by one
         self.objective = torch.compile(objective, dynamic=False) if compiles else objective
         self.positions = self.order.positions()
         self.step, self.progress, self.rate = 0, 0.0, 0.0
         self._seconds_before, self._started = 0.0, time.monotonic()
         # On the device, so that a step does not wait: sums of the loss terms, first step without a finite loss.
-        self._sums = torch.zeros(3, device=device)
+        self._sums = torch.zeros(self.num_terms, device=device)
         self._bad_step = torch.full((), -1, dtype=torch.int64, device=device)
         self._reported_step, self._reported_at = 0, self._started
         system.train()
@@ -97,10 +101,7 @@ class Run:
         terms = self._loss_terms()
         loss = terms.sum(dim=0).mean()
         torch.autograd.backward(loss)
-        if self.config.clip:
-            nn.utils.clip_grad_norm_(self.system.parameters(), self.config.clip)
-        self.state.optimizer.step()
-        self.state.optimizer.zero_grad(set_to_none=True)
+        self._update_weights(self.state)
         if self.state.average is not None:
             _update_average(self.state.average, self.system, self.config.ema)
         self._sums += terms.detach().mean(dim=1)
@@ -111,7 +112,7 @@ class Run:
     def report(self) -> Report:
         """The progress, averaged over all processes. Waits for the device."""
         count = max(1, self.step - self._reported_step)
-        params, kind, construction = (self.ranks.mean(self._sums) / count).tolist()
+        params, kind, construction = (self.ranks.mean(self._sums[:3]) / count).tolist()
         now = time.monotonic()
         speed = count * self.config.batch_size / max(1e-9, now - self._reported_at)
         self._sums.zero_()
@@ -141,6 +142,20 @@ class Run:
         self._seconds_before = float(facts["seconds"])
         self._update_progress(always=True)
 
+    def validate(self, model: System, validation: Corpus) -> Mapping[str, float]:
+        """Numbers that show the quality of the present `model`: the loss at each noise level."""
+        return {f"t{t}": loss for t, loss in validate(model, validation, self.config).items()}
+
+    def _make_objective(self) -> nn.Module:
+        return Objective(self.system, self.corpus, self.config)
+
+    def _update_weights(self, state: TrainState) -> None:
+        """Clip the gradients and update the weights."""
+        if self.config.clip:
+            nn.utils.clip_grad_norm_(state.model.parameters(), self.config.clip)
+        state.optimizer.step()
+        state.optimizer.zero_grad(set_to_none=True)
+
     def _loss_terms(self) -> Tensor:
         numbers = random_numbers(self.config.seed, self.order.numbers(self.step), self.corpus.kind.shape[1])
         # Random numbers of the network, as for dropout, depend on the seed and the step too.
@@ -164,11 +179,6 @@ class Run:
             "training": self.config.identity(),
             "data": {"sketches": len(self.corpus), "kinds": _digest(self.corpus.kind)},
         }
-
-
-def precision(device: torch.device) -> AbstractContextManager[object]:
-    """Autocast to bfloat16 on a GPU."""
-    return torch.autocast("cuda", torch.bfloat16) if device.type == "cuda" else nullcontext()
 
 
 def _update_average(average: AveragedModel, system: nn.Module, decay: float) -> None:

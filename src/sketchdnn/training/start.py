@@ -62,7 +62,7 @@ def start_training(request: TrainRequest) -> Outcome:
         system = _make_system(request)
         try:
             dataset = Dataset.open(request.data)
-            corpus, validation = _load_corpora(dataset, device, max(config.min_primitives, config.conditional_below))
+            corpus, validation = load_corpora(dataset, device, max(config.min_primitives, config.conditional_below))
             system.to_device(device)
         except torch.OutOfMemoryError as error:
             raise RunError(f"the corpus and the model do not fit on {device}; use another --device") from error
@@ -92,7 +92,7 @@ def _make_system(request: TrainRequest) -> System:
     return system
 
 
-def _load_corpora(dataset: Dataset, device: str, min_primitives: int) -> tuple[Corpus, Corpus | None]:
+def load_corpora(dataset: Dataset, device: str, min_primitives: int) -> tuple[Corpus, Corpus | None]:
     """The train split, and the validation split without auxiliary sketches, if any are left."""
     train_split, held_out = (dataset.split(name).compact for name in SPLITS[:2])
     if not len(train_split):

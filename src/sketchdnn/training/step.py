@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -13,7 +14,7 @@ from sketchdnn.diffusion.gaussian import cosine
 from sketchdnn.diffusion.noise import normal, uniform
 from sketchdnn.diffusion.timesteps import authors_weights, uniform_weights
 from sketchdnn.representation import layout
-from sketchdnn.representation.batch import from_flat
+from sketchdnn.representation.batch import SketchBatch, from_flat
 from sketchdnn.systems import System
 from sketchdnn.systems.system import ConditionMask, sample_condition_mask
 
@@ -47,6 +48,20 @@ class Objective(nn.Module):
 
         `positions` are the positions of the samples in the global batch.
         """
+        x0, mask = self.clean_batch(indices, choices, tasks)
+        quantile = choices[:, 1].double()
+        if self.config.stratified:
+            quantile = (quantile + positions) / self.config.batch_size
+        loss = self.system.loss(x0, _timesteps_at(quantile, self.cdf), from_flat(noise), mask)
+        return torch.stack([loss.params_per_sample, loss.kind_per_sample, loss.construction_per_sample])
+
+    def clean_batch(
+        self,
+        indices: Int[Tensor, " share"],
+        choices: Float[Tensor, "share number"],
+        tasks: Float[Tensor, "share number"],
+    ) -> tuple[SketchBatch, ConditionMask]:
+        """The sketches of a step, augmented, and what is known of each."""
         config = self.config
         symmetry = (choices[:, 0] * NUM_SYMMETRIES).long() if config.augment else torch.zeros_like(indices)
         kind = self.corpus.kind[indices]
@@ -55,14 +70,10 @@ class Objective(nn.Module):
             affine = sample_affine(choices[:, -NUM_AFFINE_DRAWS:], config.affine_augmentation)
         mask, frame = self._sample_mask(indices, choices, tasks)
         x0 = self.corpus.batch(indices, symmetry, self.system.rows, affine, frame)
-        quantile = choices[:, 1].double()
-        if config.stratified:
-            quantile = (quantile + positions) / config.batch_size
         if config.has_auxiliary:
             auxiliary = (kind != layout.NONE).sum(dim=1) < config.min_primitives
             mask = replace(mask, auxiliary=auxiliary if affine is None else auxiliary | affine.selected)
-        loss = self.system.loss(x0, _timesteps_at(quantile, self.cdf), from_flat(noise), mask)
-        return torch.stack([loss.params_per_sample, loss.kind_per_sample, loss.construction_per_sample])
+        return x0, mask
 
     def _sample_mask(
         self,
@@ -94,6 +105,11 @@ def random_numbers(seed: int, numbers: Int[Tensor, " batch"], num_rows: int) -> 
         uniform(seed, numbers, _CHOICES, (_NUM_CHOICES + num_rows,)),
         uniform(seed, numbers, _TASKS, (NUM_FRAME_DRAWS + num_task_draws(num_rows),)),
     )
+
+
+def precision(device: torch.device) -> AbstractContextManager[object]:
+    """Autocast to bfloat16 on a GPU."""
+    return torch.autocast("cuda", torch.bfloat16) if device.type == "cuda" else nullcontext()
 
 
 def timestep_cdf(num_steps: int | None, sampling: TimestepSampling) -> Float[Tensor, " steps"]:

@@ -18,8 +18,7 @@ from sketchdnn.systems.system import sample_condition_mask
 
 from .config import TrainConfig
 from .corpus import Corpus
-from .run import precision
-from .step import random_numbers
+from .step import precision, random_numbers
 
 # Fractions of T: dense at low noise, then even.
 LEVELS = (0.0025, 0.01, 0.025, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.95)
@@ -38,7 +37,7 @@ def validate(system: System, corpus: Corpus, config: TrainConfig) -> dict[int, f
     most = system.max_steps
     steps = [1] if most is None else sorted({max(1, round(level * most)) for level in LEVELS})
     sums = torch.zeros(len(steps), dtype=torch.float64, device=device)
-    with _evaluating(system, device):
+    with evaluating(system, device):
         for start in range(0, count, size):
             index = torch.arange(start, min(start + size, count), device=device)
             numbers = random_numbers(_SEED, index, corpus.kind.shape[1])
@@ -54,7 +53,7 @@ def save_preview(system: System, path: Path, seed: int) -> None:
     """Write a gallery of samples. The noise is the same for all previews of a run, so that they can be compared."""
     device = next(system.parameters()).device
     noise = seeded_noise(seed, torch.arange(PREVIEW_COUNT, device=device))
-    with _evaluating(system, device):
+    with evaluating(system, device):
         batch = system.sample(noise, SamplingOptions(steps=min(PREVIEW_STEPS, system.max_steps or PREVIEW_STEPS)))
     sketches = [decoded.sketch for decoded in decode(batch, system.rows.arc_scalar)]
     with atomic_write(path) as temporary:
@@ -62,7 +61,7 @@ def save_preview(system: System, path: Path, seed: int) -> None:
 
 
 @contextmanager
-def _evaluating(system: System, device: torch.device) -> Iterator[None]:
+def evaluating(system: System, device: torch.device) -> Iterator[None]:
     """Evaluation mode without gradients, in the precision of training."""
     training = system.training
     system.eval()
