@@ -1,4 +1,4 @@
-"""`sketchdnn serve`: the HTTP API and the page of the studio."""
+"""`sketchdnn serve`: starts the server with the HTTP API and the studio's page."""
 
 from __future__ import annotations
 

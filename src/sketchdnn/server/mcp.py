@@ -2,7 +2,7 @@
 
 Results carry a line on each sketch, a picture, the file, and the sketch as structured content. No tool reads or writes
 a path. The model is loaded at its first use. Calls are worked on one after the other, in a thread; a call that is
-cancelled stops at its next step.
+canceled stops at its next step.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ _logger = logging.getLogger(__name__)
 OnProgress = Callable[[float, float], None]
 
 
-class _Stopped(Exception):  # noqa: N818 - it is no error
-    """The call was cancelled."""
+class _Stopped(Exception):  # noqa: N818  it is no error
+    """The call was canceled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class Tools:
 
     def model(self) -> SketchDNN:
         """The model, loaded at its first use."""
-        # Imported here: torch takes seconds to load, and a client should not wait for it to connect.
+        # Imported here: torch takes seconds to load, and a client can connect before.
         from sketchdnn.generation import SketchDNN
 
         if self._model is None:
@@ -118,7 +118,7 @@ class Tools:
         found = complete(self.model().system, request, lambda done: on_progress(done, request.count))
         results = [_generated(one, "completion", request.style) for one in found]
         if not results:
-            raise SketchError("the model has no idea for this part; another seed or goal may have")
+            raise SketchError("the model has no suggestion for this part; try another seed or goal")
         return _with_notes(results, notes)
 
     def constrain(self, arguments: ConstrainArguments, _: OnProgress) -> list[Result]:
@@ -230,7 +230,7 @@ def _picture(result: Result) -> str:
 
 
 def _resource(name: str, data: str | bytes, format_: str) -> types.TextResourceContents | types.BlobResourceContents:
-    """A file in a result. Its address only names it."""
+    """A file in a result. Its URI is only a name."""
     suffix = next(f.suffixes[0] for f in FORMATS if f.name == format_)
     uri = f"sketchdnn:///{name.replace(' ', '-').lower()}{suffix}"
     if isinstance(data, str):
@@ -298,7 +298,7 @@ Context = ServerRequestContext[Any, Any]
 
 
 async def _run_in_thread(tools: Tools, run: Callable[[OnProgress], list[Result]], context: Context) -> list[Result]:
-    """Run a tool in a thread, one at a time, with reports of progress. It stops soon after the call is cancelled."""
+    """Run a tool in a thread, one at a time, with reports of progress. It stops soon after the call is canceled."""
     stopped = threading.Event()
     reported = 0.0
 

@@ -1,6 +1,6 @@
-"""The bodies of requests and answers, as pydantic models: they are checked, and OpenAPI is made from them.
+"""The bodies of requests and answers as pydantic models, which check them and describe them in OpenAPI.
 
-A sketch is that of the project's JSON files. Unknown keys of sketches, primitives and constraints are kept.
+A sketch has the form of the project's JSON files. Unknown keys of sketches, primitives and constraints are kept.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Share = Annotated[float, Field(gt=0, le=1)]
 Words = Annotated[str, Field(max_length=200)]
 KindName = Literal["line", "circle", "arc", "point"]
 Range = Words | int | tuple[Number, Number] | float
-# A JSON object with keys of files of other programs.
+# Sketches may have keys of other programs; requests may not have unknown keys.
 _OPEN = ConfigDict(extra="allow")
 _CLOSED = ConfigDict(extra="forbid")
 
