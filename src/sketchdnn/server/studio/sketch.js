@@ -97,7 +97,7 @@ export function inUnits(sketch, units) {
   return { ...sketch, primitives, constraints, units };
 }
 
-/** What a dimension measures now, in the units of the sketch or radians; null if it cannot be told. */
+/** What a dimension measures now, in the units of the sketch or radians; null if it cannot be measured. */
 export function measure(sketch, constraint) {
   const [first, second] = constraint.refs;
   const primitive = isOutside(first) ? null : sketch.primitives[first[0]];
