@@ -1,7 +1,7 @@
 """One thread that runs the model. It fills each batch with rows of several requests.
 
 Samples of a batch do not depend on each other (`generation.engine`), so a request gets the sketches that it would get
-alone. Before every step, requests that were canceled are dropped; a batch of which all requests were canceled is given up.
+alone. Before every step, canceled requests are dropped; a batch without any other request ends.
 """
 
 from __future__ import annotations
