@@ -1,4 +1,4 @@
-"""The server's process: found on its port, or started from the configured command and stopped as FreeCAD ends."""
+"""The server's process: used if one answers on the port, else started, and stopped as FreeCAD ends."""
 
 from __future__ import annotations
 
@@ -15,12 +15,19 @@ from . import texts
 from .client import CancelledError, Client, ServerError, missing
 from .settings import Settings
 
-_POLL = 0.2
-_QUICK = 5.0
-_STOP = 5.0
+_POLL_SECONDS = 0.2
+_HEALTH_SECONDS = 5.0  # until a server answers /health
+_STOP_SECONDS = 5.0  # from the signal to end until the process is killed
 _NO_WINDOW = getattr(subprocess, "CREATE_NO_WINDOW", 0)  # Windows only
-# FreeCAD's bundles set these for their own Python; another interpreter must not see them. No token is used here.
-_FOREIGN = ("PYTHONHOME", "PYTHONPATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "QT_PLUGIN_PATH", "SKETCHDNN_TOKEN")
+# Not passed on: FreeCAD's bundles set paths for their own Python, and the add-on sends no token.
+_REMOVED_VARIABLES = (
+    "PYTHONHOME",
+    "PYTHONPATH",
+    "LD_LIBRARY_PATH",
+    "DYLD_LIBRARY_PATH",
+    "QT_PLUGIN_PATH",
+    "SKETCHDNN_TOKEN",
+)
 
 
 class Server:
@@ -61,7 +68,7 @@ class Server:
 
     def _answers(self, port: int) -> bool:
         try:
-            answer = Client(port, _QUICK).health()
+            answer = Client(port, _HEALTH_SECONDS).health()
         except ServerError as error:
             if isinstance(error.__cause__, ConnectionRefusedError):
                 return False
@@ -71,7 +78,7 @@ class Server:
         return True
 
     def _start(self, settings: Settings) -> subprocess.Popen[bytes]:
-        environment = {key: value for key, value in os.environ.items() if key not in _FOREIGN}
+        environment = {key: value for key, value in os.environ.items() if key not in _REMOVED_VARIABLES}
         try:
             arguments = settings.arguments
             with self.log.open("wb") as log:
@@ -100,7 +107,7 @@ class Server:
                 )
             if self._is_up(settings.port):
                 return
-            sleep(_POLL)
+            sleep(_POLL_SECONDS)
         self._stop()
         raise ServerError(
             texts.tr("The SketchDNN server did not start within {0} s: see {1}.").format(settings.patience, self.log)
@@ -125,10 +132,10 @@ class Server:
             return
         process.terminate()
         try:
-            process.wait(_STOP)
+            process.wait(_STOP_SECONDS)
         except subprocess.TimeoutExpired:
             process.kill()
-            process.wait(_STOP)
+            process.wait(_STOP_SECONDS)
 
 
 def not_found(command: str) -> str:
