@@ -39,6 +39,7 @@ from .mcp_arguments import (
     GenerateArguments,
     RepairArguments,
 )
+from .tasks import open_ends
 
 if TYPE_CHECKING:
     from sketchdnn.generation import GeneratedSketch, SketchDNN
@@ -151,8 +152,8 @@ class Tools:
         sentences = [str(action) for action in repaired.actions]
         values = {
             "actions": sentences,
-            "open_ends_before": _open_ends(sketch),
-            "open_ends_after": _open_ends(repaired.sketch),
+            "open_ends_before": open_ends(profile(sketch)),
+            "open_ends_after": open_ends(profile(repaired.sketch)),
             "is_extrudable": profile(repaired.sketch).is_extrudable,
             "dof": repaired.dof,
             "warning": repaired.warning,
@@ -186,10 +187,6 @@ def _with_notes(results: Sequence[Result], notes: Sequence[str]) -> list[Result]
 
 def _freedom(dof: int) -> str:
     return "fully constrained" if dof == 0 else f"{dof} degree{'s' * (dof != 1)} of freedom"
-
-
-def _open_ends(sketch: Sketch) -> list[list[float]]:
-    return [list(end) for chain in profile(sketch).chains for end in (chain.start, chain.end)]
 
 
 def _content(results: Sequence[Result], arguments: Arguments) -> types.CallToolResult:
