@@ -51,7 +51,7 @@ export function setUpFiles() {
 }
 
 /** Read a file on the server; one sketch is opened, several are shown as cards. */
-export async function openFile(file) {
+async function openFile(file) {
   const suffix = /\.(jsonl\.(?:gz|xz)|onshape\.json|corpus\.jsonl|[^.]+)$/i.exec(file.name)?.[1].toLowerCase() ?? "";
   newest = file;
   showMessage(`Reading ${file.name} …`, "busy");
