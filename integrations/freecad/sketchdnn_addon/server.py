@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 from time import monotonic, sleep
+from typing import BinaryIO
 
 from . import texts
 from .client import CancelledError, Client, ServerError, missing
@@ -81,7 +82,7 @@ class Server:
         environment = {key: value for key, value in os.environ.items() if key not in _REMOVED_VARIABLES}
         try:
             arguments = settings.arguments
-            with self.log.open("wb") as log:
+            with self._open_log() as log:
                 return subprocess.Popen(
                     arguments,
                     stdin=subprocess.DEVNULL,
@@ -92,6 +93,11 @@ class Server:
                 )
         except (OSError, ValueError, IndexError) as error:
             raise ServerError(not_found(settings.command)) from error
+
+    def _open_log(self) -> BinaryIO:
+        """The log, empty, for this user alone. A link that another user has put in its place is refused."""
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0)
+        return os.fdopen(os.open(self.log, flags, 0o600), "wb")
 
     def _wait(self, settings: Settings, is_cancelled: Callable[[], bool]) -> None:
         deadline = monotonic() + settings.patience

@@ -85,12 +85,16 @@ class ConstraintModel(BaseModel):
     name: str | None = None
 
 
+# A longer list is refused before its items are checked. The limits of `Limits` are lower, with a clearer sentence.
+_MAX_ITEMS = 20_000
+
+
 class SketchModel(BaseModel):
     """A sketch."""
 
     model_config = _OPEN
-    primitives: list[PrimitiveModel]
-    constraints: list[ConstraintModel] = []
+    primitives: list[PrimitiveModel] = Field(max_length=_MAX_ITEMS)
+    constraints: list[ConstraintModel] = Field(default=[], max_length=_MAX_ITEMS)
     units: str | None = Field(default=None, json_schema_extra={"enum": [*MM_PER_UNIT, None]})
 
     def record(self) -> dict[str, Any]:
