@@ -1,7 +1,7 @@
 """The server under load: many clients at once, against the library in the same run.
 
 Each client has an address of its own on the loopback interface, so that the limit for each client applies. It asks for
-one to four sketches of a random seed, again and again. Afterwards the answers are compared with what the library
+one to four sketches of a random seed until the time is over. Afterwards the answers are compared with what the library
 generates alone for the same seeds.
 """
 
@@ -80,7 +80,7 @@ class Answer:
 
 @dataclass(slots=True)
 class LoadLog:
-    """What the clients saw."""
+    """The answers that the clients received."""
 
     statuses: Counter[int] = field(default_factory=Counter)
     answers: list[Answer] = field(default_factory=list)
@@ -94,19 +94,19 @@ class ServeLoad:
 
     Attributes:
         clients: Number of clients.
-        load_seconds: How long they asked.
+        load_seconds: How long they sent requests.
         steps: Denoising steps.
         complete_share: Share of completions.
-        log: What the clients saw.
+        log: The answers that the clients received.
         rows_per_second: Samples that the server's model drew a second.
         batch_rows: Mean number of rows of a batch.
         offline: Sketches a second of the library.
         cpu_seconds: Processor time for a sketch, of the server and of the library.
         compared: Number of sketches that were compared.
-        equal: … and are equal.
+        equal: Number of those that are equal to the library's.
         memory: Memory in bytes, in the second quarter and the last.
         stop_seconds: Time from SIGTERM until the end.
-        exit_code: Of the server.
+        exit_code: The exit code of the server.
     """
 
     clients: int
@@ -149,7 +149,7 @@ class ServeLoad:
             ),
             ("sketches drawn a second", f"{self.rows_per_second:.2f}"),
             ("rows of a batch, mean", f"{self.batch_rows:.1f}"),
-            ("offline, batches of 16", f"{self.offline:.2f}"),
+            (f"offline, batches of {CPU_BATCH}", f"{self.offline:.2f}"),
             ("server over offline", f"{self.ratio:.1%}"),
             (
                 "processor time of a sketch, server and offline",
@@ -214,7 +214,7 @@ def run_load(
     Args:
         model: The model.
         clients: Number of clients.
-        seconds: How long they ask.
+        seconds: How long they send requests.
         steps: Denoising steps of each sketch.
         complete_share: Share of requests that complete a part.
         compare: Most sketches to compare.

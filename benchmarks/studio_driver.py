@@ -12,11 +12,11 @@ from typing import Any
 
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
 
+from sketchdnn.cli.serve import READY
 from sketchdnn.geometry import Sketch, Vec
 
-READY = "sketchdnn: serving at "
-# Milliseconds that a page may take for one step on a busy machine.
-PATIENCE = 60_000
+# Most milliseconds that one step of a page may take.
+TIMEOUT = 60_000
 
 
 @contextmanager
@@ -56,7 +56,7 @@ class Studio:
     faults: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.page.set_default_timeout(PATIENCE)
+        self.page.set_default_timeout(TIMEOUT)
         self.page.on("console", self._note_message)
         self.page.on("pageerror", lambda error: self.faults.append(f"error: {error}"))
         self.page.on("request", self._note_request)

@@ -24,6 +24,7 @@ LINE = PLATE["primitives"][0]
         ),
         ("/inspect", {"sketch": {"primitives": [LINE], "name": "\ud800"}}, 400),
         ("/inspect", {"sketch": {"primitives": [LINE] * 2001}}, 413),
+        ("/inspect", {"sketch": {"primitives": [LINE] * 20_001}}, 422),
         ("/drag", {"sketch": {"primitives": [LINE] * 201}, "primitive": 0, "part": "end", "to": [0, 0]}, 413),
         ("/drag", {"sketch": PLATE, "primitive": -1, "part": "end", "to": [0, 0]}, 422),
         ("/drag", {"sketch": PLATE, "primitive": 0, "part": "middle", "to": [0, 0]}, 422),

@@ -1,4 +1,4 @@
-"""Who may ask, from where, and how much may be sent: checked before any route, on a real connection."""
+"""Checks before any route, on a real connection: host, origin, token, size and time of the body."""
 
 import socket
 import time

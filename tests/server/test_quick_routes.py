@@ -1,4 +1,4 @@
-"""The quick calls: what they answer, and that the answers have the form that OpenAPI says."""
+"""The quick calls: their answers, and that these have the form described in OpenAPI."""
 
 import io
 import json

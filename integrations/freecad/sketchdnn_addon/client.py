@@ -1,4 +1,4 @@
-"""HTTP calls of the server's API: answers at once, or streams of events. Runs in a thread, never in that of the GUI."""
+"""HTTP calls of the server's API, with one answer or a stream of events. They block: use a thread beside the GUI's."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ServerError(Exception):
 
 
 class BusyError(ServerError):
-    """The server has too much to do at the moment."""
+    """The server refuses the call for now, with status 429 or 503."""
 
 
 class CancelledError(Exception):
@@ -39,7 +39,7 @@ class Client:
         self._cancelled = False
 
     def cancel(self) -> None:
-        """End the running call; the server stops to work on it as its connection closes."""
+        """End the running call. The server cancels its job when the connection closes."""
         self._cancelled = True
         connection = self._connection
         if connection is not None and connection.sock is not None:
@@ -47,7 +47,7 @@ class Client:
                 connection.sock.shutdown(socket.SHUT_RDWR)
 
     def health(self) -> dict[str, Any]:
-        """What the server says of itself."""
+        """The answer of `/health`: state, version, model and queue."""
         return self._json("GET", "/health", None, "application/json")
 
     def call(self, path: str, payload: dict[str, Any]) -> dict[str, Any]:
@@ -128,7 +128,7 @@ def missing(port: int) -> str:
 
 
 def stopped() -> str:
-    """What to do when the server goes away during a call."""
+    """What to do when the server ends during a call."""
     return texts.tr("The SketchDNN server has stopped before it answered: try again, which starts it anew.")
 
 

@@ -16,9 +16,8 @@ _SKETCH = "Sketcher::SketchObject"
 
 
 def current_sketch() -> Any:
-    """The sketch in edit mode, or else the selected one; none if there is none."""
-    document = Gui.ActiveDocument
-    in_edit = document.getInEdit() if document is not None else None
+    """The sketch in edit mode, or else the first selected one; None if there is neither."""
+    in_edit = _in_edit()
     if in_edit is not None and in_edit.Object.isDerivedFrom(_SKETCH):
         return in_edit.Object
     selected = [one for one in Gui.Selection.getSelection() if one.isDerivedFrom(_SKETCH)]
@@ -26,18 +25,21 @@ def current_sketch() -> Any:
 
 
 def is_dragging() -> bool:
-    """Whether a mouse button is down over a sketch that is edited: nothing may change it then."""
-    document = Gui.ActiveDocument
-    in_edit = document.getInEdit() if document is not None else None
-    return in_edit is not None and bool(QtWidgets.QApplication.mouseButtons() & QtCore.Qt.LeftButton)
+    """Whether the left mouse button is down in edit mode: the sketch must not be changed then."""
+    return _in_edit() is not None and bool(QtWidgets.QApplication.mouseButtons() & QtCore.Qt.LeftButton)
 
 
 def may_open() -> bool:
-    """Whether a panel can be opened: no task is, but for that of a sketch in edit mode, and nothing is dragged."""
-    document = Gui.ActiveDocument
-    in_edit = document.getInEdit() if document is not None else None
+    """Whether a panel can be opened: nothing is dragged, and no task is open but that of a sketch in edit mode."""
+    in_edit = _in_edit()
     edits_sketch = in_edit is not None and in_edit.Object.isDerivedFrom(_SKETCH)
     return not is_dragging() and (edits_sketch or not Gui.Control.activeDialog())
+
+
+def _in_edit() -> Any:
+    """The view provider in edit mode; None if there is none."""
+    document = Gui.ActiveDocument
+    return document.getInEdit() if document is not None else None
 
 
 class Command:
@@ -153,13 +155,11 @@ class ImportCommand(Command):
 
 
 COMMANDS = (CompleteCommand, ConstrainCommand, RepairCommand, GenerateCommand, ImportCommand)
-
-
 NAMES = [command.name for command in COMMANDS]
 
 
 def register() -> list[str]:
-    """Make the commands known to FreeCAD; their names."""
+    """Register the commands with FreeCAD, and return their names."""
     for command in COMMANDS:
         Gui.addCommand(command.name, command())
     return NAMES

@@ -60,14 +60,14 @@ class CompletePanel(Panel):
         try:
             like = self.results[self.chosen()]["sketch"]
         except EditError as error:
-            self.complain(str(error))
+            self.show_error(str(error))
             return
         self.seed.setValue(self.seed.value() + 1)
         self._ask({"like": like})
 
     def _ask(self, more: dict[str, Any]) -> None:
         if not self.given.record["primitives"]:
-            self.complain(tr("The sketch has no lines, circles, arcs or points; use “Generate sketch” to begin one."))
+            self.show_error(tr("The sketch has no lines, circles, arcs or points; use “Generate sketch” to begin one."))
             return
         request: dict[str, Any] = {"part": self.given.record, "count": _COUNT, "seed": self.seed.value()} | more
         if goal := self.goal.currentData():
@@ -84,7 +84,7 @@ class CompletePanel(Panel):
         tiles = [(self._picture(result), self._caption(result), result.get("shortfall") or "") for result in results]
         self.show_tiles(tiles)
         if not results:
-            self.complain(tr("The model has no suggestion for this; try another goal or seed."))
+            self.show_error(tr("The model has no suggestion for this; try another goal or seed."))
         show_details(self, self._notes())
 
     def _num_given(self, result: dict[str, Any]) -> int:

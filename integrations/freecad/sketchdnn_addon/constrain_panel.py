@@ -74,7 +74,7 @@ class ConstrainPanel(Panel):
         """Ask for sets of constraints with the options of the panel."""
         size = size_of(self.given.record["primitives"])
         if not size:
-            self.complain(tr("The sketch has no lines, circles or arcs to constrain."))
+            self.show_error(tr("The sketch has no lines, circles or arcs to constrain."))
             return
         options: dict[str, Any] = {"repair": False, "origin": self.origin.currentData()}
         if millimeters := self.tolerance.millimeters:
@@ -94,7 +94,7 @@ class ConstrainPanel(Panel):
         same = [r for r in results if len(r["sketch"]["primitives"]) == num_primitives]
         self.results = [r for r in same if edit.added_constraints(self.given.record, r["sketch"])]
         if not self.results:
-            self.complain(tr("Nothing can be added: the sketch has these constraints already."))
+            self.show_error(tr("Nothing can be added: the sketch has these constraints already."))
         self.show_tiles([self._tile(result) for result in self.results])
 
     def _new(self, result: dict[str, Any]) -> list[Record]:

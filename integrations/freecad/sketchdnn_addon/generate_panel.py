@@ -74,7 +74,7 @@ class GeneratePanel(Panel):
         try:
             like = self.results[self.chosen()]["sketch"]
         except edit.EditError as error:
-            self.complain(str(error))
+            self.show_error(str(error))
             return
         self.seed.setValue(self.seed.value() + 1)
         self._ask("/variations", {"init_sketch": like, "strength": 0.45, "count": _COUNT, "seed": self.seed.value()})
@@ -120,7 +120,7 @@ class GeneratePanel(Panel):
         if results and not self.tiles.chosen:
             self.tiles.choose(0)
         if not results:
-            self.complain(tr("The server has generated nothing; change the conditions."))
+            self.show_error(tr("The server has generated nothing; change the conditions."))
 
     def choice_changed(self) -> None:
         chosen = self.tiles.chosen

@@ -61,7 +61,7 @@ class ImportPanel(Panel):
         try:
             content = self.path.read_bytes()
         except OSError as error:
-            self.complain(tr("{0} cannot be read: {1}.").format(self.path.name, error.strerror))
+            self.show_error(tr("{0} cannot be read: {1}.").format(self.path.name, error.strerror))
             return
         options = {"repair": self.repair.isChecked(), "dimensions": self.dimensions.isChecked()}
         if self.round.isChecked():
@@ -91,7 +91,7 @@ class ImportPanel(Panel):
                 tr("Only the first {0} of {1} sketches are shown.").format(_MOST, len(answer["sketches"]))
             )
         if not self.results:
-            self.complain(tr("The file has no lines, circles, arcs or points to import."))
+            self.show_error(tr("The file has no lines, circles, arcs or points to import."))
         self.show_tiles([self._tile(result) for result in self.results])
 
     def _tile(self, result: dict[str, Any]) -> tuple[Picture, str, str]:

@@ -61,16 +61,11 @@ class Overlay:
         return view.getSceneGraph() if hasattr(view, "getSceneGraph") else None
 
     def _placement(self) -> Any:
-        placement = global_placement(self._sketch)
+        placement = self._sketch.getGlobalPlacement()
         transform = coin.SoTransform()
         transform.translation.setValue(*placement.Base)
         transform.rotation.setValue(*placement.Rotation.Q)
         return transform
-
-
-def global_placement(sketch: Any) -> Any:
-    """Where the plane of a sketch is in the document, its body included."""
-    return sketch.getGlobalPlacement()
 
 
 def _add_lines(

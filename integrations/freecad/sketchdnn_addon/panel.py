@@ -1,4 +1,4 @@
-"""What all task panels share: a form with tiles, progress and cancel; work in a thread; the way back into edit mode."""
+"""The base of all task panels: a form with tiles, progress and cancel; work in a thread; return to edit mode."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MOST_LINES = 6
 
 
 class Panel:
-    """A task panel. Subclasses add their options and say what to ask of the server and how to apply the answer."""
+    """A task panel. Subclasses add options, send a request to the server, and apply the answer."""
 
     title = ""
     icon = ""
@@ -89,17 +89,17 @@ class Panel:
         return as_int(QtWidgets.QDialogButtonBox.Ok) | as_int(QtWidgets.QDialogButtonBox.Cancel)
 
     def accept(self) -> bool:
-        """Apply what is selected and close; stay open with a sentence where that is not possible."""
+        """Apply what is selected and close; stay open with an error message where that is not possible."""
         if self.task is not None:
-            self.say(tr("Wait until the server has answered, or cancel."))
+            self.show_message(tr("Wait until the server has answered, or cancel."))
             return False
         try:
             edited = self.apply()
         except EditError as error:
-            self.complain(str(error))
+            self.show_error(str(error))
             return False
         except ReferenceError:  # FreeCAD's name for an object that was deleted
-            self.complain(tr("What the panel was opened for is no longer in the document; close the panel."))
+            self.show_error(tr("What the panel was opened for is no longer in the document; close the panel."))
             return False
         if edited is not None:
             FreeCAD.Console.PrintMessage(f"{self.title}: {edited.summary}\n")
@@ -116,7 +116,7 @@ class Panel:
     # What subclasses do.
 
     def apply(self) -> Edited | None:
-        """Change the document as the selected tile says; `EditError` if nothing can be applied."""
+        """Apply the selected tile to the document; `EditError` if that is not possible."""
         raise NotImplementedError
 
     def choice_changed(self) -> None:
@@ -144,19 +144,19 @@ class Panel:
         task = Task(work)
         self.task = task
         task.progressed.connect(lambda done: self._if_current(task, lambda: self._set_progress(done)))
-        task.status.connect(lambda text: self._if_current(task, lambda: self.say(text)))
+        task.status.connect(lambda text: self._if_current(task, lambda: self.show_message(text)))
         task.succeeded.connect(lambda result: self._ended(task, lambda: on_result(result)))
-        task.failed.connect(lambda text: self._ended(task, lambda: self.complain(text)))
-        task.cancelled.connect(lambda: self._ended(task, lambda: self.say(tr("Cancelled."))))
+        task.failed.connect(lambda text: self._ended(task, lambda: self.show_error(text)))
+        task.cancelled.connect(lambda: self._ended(task, lambda: self.show_message(tr("Cancelled."))))
         self.progress.setRange(0, 0)
         self.progress_row.show()
-        self.say(tr("Asking the server…"))
+        self.show_message(tr("Asking the server…"))
         task.begin()
 
     def _set_progress(self, done: float) -> None:
         self.progress.setRange(0, 100)
         self.progress.setValue(round(100 * done))
-        self.say("")
+        self.show_message("")
 
     def cancel_task(self) -> None:
         """End what runs, if anything does."""
@@ -171,18 +171,18 @@ class Panel:
         if self.task is task:
             self.task = None
             self.progress_row.hide()
-            self.say("")
+            self.show_message("")
             action()
 
-    def say(self, text: str) -> None:
+    def show_message(self, text: str) -> None:
         """Show a sentence above the tiles."""
         self.message.setStyleSheet("")
         self.message.setText(text)
         self.message.setVisible(bool(text))
 
-    def complain(self, text: str) -> None:
-        """Show a sentence that says what went wrong and what to do."""
-        self.say(text)
+    def show_error(self, text: str) -> None:
+        """Show an error message, and write it to the report view."""
+        self.show_message(text)
         self.message.setStyleSheet("color: #b3261e" if self._is_light() else "color: #ff8a80")
         FreeCAD.Console.PrintWarning(f"{self.title}: {text}\n")
 

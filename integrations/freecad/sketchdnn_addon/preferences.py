@@ -1,4 +1,4 @@
-"""The preferences page: which command starts the server, on which port, and how exactly to sample."""
+"""The preferences page: the command and the port of the server, the number of sampling steps, and the toolbar."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class PreferencesPage:
             self.command.setText(path)
 
     def _test(self) -> None:
-        """Start the server with what the page says, and show its answer."""
+        """Start the server with the settings of the page, and show its answer."""
 
         def work(task: Task) -> str:
             health = Client(task.settings.port).health()

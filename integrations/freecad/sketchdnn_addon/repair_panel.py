@@ -12,7 +12,6 @@ from . import ICONS, edit, texts
 from .drawing import Picture
 from .edit import Edited, EditError, transaction
 from .fields import LengthField, check, show_length
-from .overlay import global_placement
 from .panel import Panel, show_details
 from .qt import QtWidgets
 from .sketch_json import Vec, read_sketch, size_of
@@ -53,7 +52,7 @@ class RepairPanel(Panel):
         """Ask for a repair with the options of the panel."""
         size = size_of(self.given.record["primitives"])
         if not size:
-            self.complain(tr("The sketch has no lines, circles or arcs to repair."))
+            self.show_error(tr("The sketch has no lines, circles or arcs to repair."))
             return
         request: dict[str, Any] = {"sketch": self.given.record, "close": self.close_outline.isChecked()}
         if millimeters := self.tolerance.millimeters:
@@ -114,7 +113,7 @@ class RepairPanel(Panel):
         if not 0 <= row < len(self.open_ends):
             return
         x, y = self.open_ends[row]
-        place = global_placement(self.sketch).multVec(FreeCAD.Vector(x, y, 0))
+        place = self.sketch.getGlobalPlacement().multVec(FreeCAD.Vector(x, y, 0))
         local = self.sketch.Placement.multVec(FreeCAD.Vector(x, y, 0))
         vertices = self.sketch.Shape.Vertexes
         Gui.Selection.clearSelection()

@@ -1,4 +1,4 @@
-"""The server's process: found on its port, or started from the configured command and stopped as FreeCAD ends."""
+"""The server's process: used if one answers on the port, else started, and stopped as FreeCAD ends."""
 
 from __future__ import annotations
 
@@ -10,17 +10,25 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 from time import monotonic, sleep
+from typing import BinaryIO
 
 from . import texts
 from .client import CancelledError, Client, ServerError, missing
 from .settings import Settings
 
-_POLL = 0.2
-_QUICK = 5.0
-_STOP = 5.0
+_POLL_SECONDS = 0.2
+_HEALTH_SECONDS = 5.0  # until a server answers /health
+_STOP_SECONDS = 5.0  # from the signal to end until the process is killed
 _NO_WINDOW = getattr(subprocess, "CREATE_NO_WINDOW", 0)  # Windows only
-# FreeCAD's bundles set these for their own Python; another interpreter must not see them. No token is used here.
-_FOREIGN = ("PYTHONHOME", "PYTHONPATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "QT_PLUGIN_PATH", "SKETCHDNN_TOKEN")
+# Not passed on: FreeCAD's bundles set paths for their own Python, and the add-on sends no token.
+_REMOVED_VARIABLES = (
+    "PYTHONHOME",
+    "PYTHONPATH",
+    "LD_LIBRARY_PATH",
+    "DYLD_LIBRARY_PATH",
+    "QT_PLUGIN_PATH",
+    "SKETCHDNN_TOKEN",
+)
 
 
 class Server:
@@ -61,7 +69,7 @@ class Server:
 
     def _answers(self, port: int) -> bool:
         try:
-            answer = Client(port, _QUICK).health()
+            answer = Client(port, _HEALTH_SECONDS).health()
         except ServerError as error:
             if isinstance(error.__cause__, ConnectionRefusedError):
                 return False
@@ -71,10 +79,10 @@ class Server:
         return True
 
     def _start(self, settings: Settings) -> subprocess.Popen[bytes]:
-        environment = {key: value for key, value in os.environ.items() if key not in _FOREIGN}
+        environment = {key: value for key, value in os.environ.items() if key not in _REMOVED_VARIABLES}
         try:
             arguments = settings.arguments
-            with self.log.open("wb") as log:
+            with self._open_log() as log:
                 return subprocess.Popen(
                     arguments,
                     stdin=subprocess.DEVNULL,
@@ -85,6 +93,11 @@ class Server:
                 )
         except (OSError, ValueError, IndexError) as error:
             raise ServerError(not_found(settings.command)) from error
+
+    def _open_log(self) -> BinaryIO:
+        """The log, empty, for this user alone. A link that another user has put in its place is refused."""
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0)
+        return os.fdopen(os.open(self.log, flags, 0o600), "wb")
 
     def _wait(self, settings: Settings, is_cancelled: Callable[[], bool]) -> None:
         deadline = monotonic() + settings.patience
@@ -100,7 +113,7 @@ class Server:
                 )
             if self._is_up(settings.port):
                 return
-            sleep(_POLL)
+            sleep(_POLL_SECONDS)
         self._stop()
         raise ServerError(
             texts.tr("The SketchDNN server did not start within {0} s: see {1}.").format(settings.patience, self.log)
@@ -125,10 +138,10 @@ class Server:
             return
         process.terminate()
         try:
-            process.wait(_STOP)
+            process.wait(_STOP_SECONDS)
         except subprocess.TimeoutExpired:
             process.kill()
-            process.wait(_STOP)
+            process.wait(_STOP_SECONDS)
 
 
 def not_found(command: str) -> str:

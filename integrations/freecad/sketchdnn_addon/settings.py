@@ -10,7 +10,6 @@ from pathlib import Path
 import FreeCAD
 
 GROUP = "User parameter:BaseApp/Preferences/Mod/SketchDNN"
-DEFAULT_PORT = 8765
 _TOOLBAR = "User parameter:BaseApp/Workbench/{}/Toolbar/Custom_SketchDNN"
 _SKETCHING = ("SketcherWorkbench", "PartDesignWorkbench")
 
@@ -28,7 +27,7 @@ class Settings:
     """
 
     command: str = "sketchdnn"
-    port: int = DEFAULT_PORT
+    port: int = 8765
     start: bool = True
     steps: int = 0
     patience: int = 120

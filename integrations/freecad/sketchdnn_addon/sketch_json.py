@@ -28,15 +28,14 @@ MM_PER_UNIT = {
     "mil": 0.0254,
     "in": 25.4,
     "ft": 304.8,
+    "yd": 914.4,
 }
-MM_PER_UNIT["yd"] = 914.4
 LENGTHS = frozenset({"distance", "horizontal_distance", "vertical_distance", "length", "radius", "diameter"})
 DIMENSIONS = LENGTHS | {"angle"}
 EXTERNAL: Ref = ["external"]
 WHOLE, START, END, CENTER = range(4)
 # What a constraint refers to when FreeCAD stores no geometry there.
 UNDEFINED = -2000
-FIRST_EXTERNAL = -3
 KINDS = {
     "Part::GeomLineSegment": "line",
     "Part::GeomCircle": "circle",
@@ -58,7 +57,7 @@ class SketchData:
     Attributes:
         record: The JSON sketch.
         geo_ids: The number of each primitive's geometry.
-        unseen: How many of each other type of geometry the sketch has; the server does not see these.
+        unseen: How many of each other type of geometry the sketch has; these are not sent.
     """
 
     record: Record
@@ -163,7 +162,7 @@ def _ref(geo_id: int, pos: int, numbering: Mapping[int, int], primitives: Sequen
 def _type(
     name: str, places: Sequence[tuple[int, int]], refs: list[Ref], primitives: Sequence[Record]
 ) -> tuple[str, list[Ref]]:
-    """The type of a constraint and its references as the server means them."""
+    """The type of a constraint and its references in the server's format."""
     type_ = _TYPES.get(name, "other")
     is_point = [pos != WHOLE for _, pos in places]
     if name == "Tangent" and len(refs) == 2 and all(is_straight(ref, primitives) for ref in refs):

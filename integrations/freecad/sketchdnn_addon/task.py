@@ -16,7 +16,7 @@ from .server import SERVER
 from .settings import Settings
 
 _ATTEMPTS = 5
-_PAUSE = 1.0
+_PAUSE_SECONDS = 1.0
 _RUNNING: set[Task] = set()
 
 
@@ -71,11 +71,11 @@ class Task(QtCore.QThread):
 
     def call(self, path: str, payload: dict[str, Any]) -> dict[str, Any]:
         """Post to the server and wait for the answer."""
-        return self._patiently(lambda client: client.call(path, payload))
+        return self._with_retries(lambda client: client.call(path, payload))
 
     def read(self, content: bytes, suffix: str, units: str | None) -> dict[str, Any]:
         """The sketches of a file."""
-        return self._patiently(lambda client: client.read(content, suffix, units))
+        return self._with_retries(lambda client: client.read(content, suffix, units))
 
     def sample(self, path: str, payload: dict[str, Any]) -> list[dict[str, Any]]:
         """Post to the model and pass its progress on; the results."""
@@ -88,10 +88,10 @@ class Task(QtCore.QThread):
                 results.append(data)
                 self.received.emit(data)
 
-        self._patiently(lambda client: client.stream(path, payload | self.settings.sampling, on_event))
+        self._with_retries(lambda client: client.stream(path, payload | self.settings.sampling, on_event))
         return results
 
-    def _patiently(self, call: Callable[[Client], dict[str, Any]]) -> dict[str, Any]:
+    def _with_retries(self, call: Callable[[Client], dict[str, Any]]) -> dict[str, Any]:
         """Call again after a pause while the server is busy."""
         for attempt in range(_ATTEMPTS):
             if self._is_cancelled:
@@ -103,7 +103,7 @@ class Task(QtCore.QThread):
                 if attempt == _ATTEMPTS - 1:
                     raise
                 self.status.emit(texts.tr("The server is busy; waiting…"))
-                time.sleep(_PAUSE)
+                time.sleep(_PAUSE_SECONDS)
         raise CancelledError
 
     def _forget(self) -> None:

@@ -74,7 +74,7 @@ def constraint_name(type_: str) -> str:
 
 
 def unseen_sentence(unseen: Mapping[str, int]) -> str:
-    """What the model cannot see of a sketch, or an empty text."""
+    """A sentence on the geometry that is not sent to the model; empty if there is none."""
     if not unseen:
         return ""
     names = ", ".join(f"{tr(_UNSEEN.get(kind, kind))} ({count})" for kind, count in sorted(unseen.items()))

@@ -34,7 +34,7 @@ class SketchDNNWorkbench(Gui.Workbench):
 
 
 def set_up() -> None:
-    """Tell FreeCAD of the translations, commands, preferences and workbench, and end the server as it quits."""
+    """Register translations, commands, preferences and workbench, and end the server when FreeCAD quits."""
     Gui.addLanguagePath(str(TRANSLATIONS))
     Gui.addIconPath(str(ICONS))
     Gui.addPreferencePage(PreferencesPage, _TITLE)

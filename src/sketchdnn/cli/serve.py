@@ -1,4 +1,4 @@
-"""`sketchdnn serve`: the HTTP API and the page of the studio."""
+"""`sketchdnn serve`: starts the server with the HTTP API and the studio's page."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from typer import Option
@@ -15,9 +15,6 @@ from sketchdnn.errors import MissingError, SketchError, display_path
 
 from . import gallery_command
 from .options import Device, path_option
-
-if TYPE_CHECKING:
-    from sketchdnn.server.run import ServerOptions
 
 EPILOG = "Example: sketchdnn serve --port 8765"
 TOKEN_VARIABLE = "SKETCHDNN_TOKEN"  # noqa: S105
@@ -81,9 +78,7 @@ def run(
         typer.echo(f"{READY}{url}")
         on_ready(url)
 
-    options: ServerOptions = ServerOptions(
-        host, port, model, device, token, tuple(allow_host or ()), Limits(**(limits or {}))
-    )
+    options = ServerOptions(host, port, model, device, token, tuple(allow_host or ()), Limits(**(limits or {})))
     log_to_stderr()
     serve_until_signal(options, ready)
 

@@ -34,7 +34,7 @@ def create_app(service: Service, access: Access) -> Guard:
 
     Args:
         service: The model and the queues. It is stopped when the application ends.
-        access: Who may use it.
+        access: The host names and the token of the server.
     """
 
     @asynccontextmanager

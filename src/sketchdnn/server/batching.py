@@ -1,7 +1,7 @@
 """One thread that runs the model. It fills each batch with rows of several requests.
 
 Samples of a batch do not depend on each other (`generation.engine`), so a request gets the sketches that it would get
-alone. Before every step, requests that were canceled are dropped; a batch without any other is given up.
+alone. Before every step, canceled requests are dropped; a batch without any other request ends.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from sketchdnn.systems.row_denoiser import RowDenoiser
 
 # Raises if the request was canceled or has run out of time.
 Check = Callable[[], None]
-# How often a request that waits for the model looks whether it was canceled, in seconds.
+# Seconds between two checks of a request that waits for the model.
 _CHECK_SECONDS = 0.05
-# Most time that a step should take, in seconds.
-_STEP_SECONDS = 5.0
+# Most seconds that `close` waits for the current step.
+_CLOSE_SECONDS = 5.0
 
 
 class _AbandonedError(Exception):
@@ -41,7 +41,7 @@ class _Entry:
     rows: Future[SketchBatch] = field(default_factory=Future)
 
     def is_dropped(self) -> bool:
-        """Whether nobody waits for it; if its check fails, that becomes its result."""
+        """Whether its result is no longer needed. An error of its check becomes its result."""
         if not self.rows.done():
             try:
                 self.check()
@@ -64,14 +64,14 @@ class BatchCounts:
 
 
 class ModelThread:
-    """Draws the parts of all requests, the oldest first, with others that fit into its batch."""
+    """Draws the parts of all requests: a batch is the oldest part and others that fit beside it."""
 
     def __init__(self, system: System) -> None:
         self.system = system
         self.counts = BatchCounts()
         self.max_rows = max_batch_size(device_of(system))
-        # Systems with latents or tokens report their steps otherwise.
-        self._shares = isinstance(system, RowDenoiser)
+        # Other systems, which have latents or tokens, report steps in forms that cannot be divided among requests.
+        self._can_share = isinstance(system, RowDenoiser)
         self._waiting: deque[_Entry] = deque()
         self._changed = threading.Condition()
         self._closed = False
@@ -105,7 +105,7 @@ class ModelThread:
         with self._changed:
             self._closed = True
             self._changed.notify()
-        self._thread.join(_STEP_SECONDS)
+        self._thread.join(_CLOSE_SECONDS)
 
     def _run(self) -> None:
         while True:
@@ -126,7 +126,7 @@ class ModelThread:
             if entry.is_dropped():
                 continue
             size = len(entry.part.samples)
-            alike = not entries or (self._shares and entry.part.key == entries[0].part.key)
+            alike = not entries or (self._can_share and entry.part.key == entries[0].part.key)
             if alike and (size <= free or not entries):
                 entries.append(entry)
                 free -= size

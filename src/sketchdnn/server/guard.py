@@ -1,6 +1,6 @@
-"""What every request passes before it reaches a route: who may ask, from where, and how much may be sent.
+"""Checks of every request before its route: host, origin, token, number of open requests, size and time of the body.
 
-A web page elsewhere can make a browser send requests to this machine, under a name that it makes resolve to it (DNS
+A page of another site can have the browser send requests to this machine under a host name of that site (DNS
 rebinding). So the names in `Host` and `Origin` must be the server's own.
 """
 
@@ -49,24 +49,24 @@ class Access:
     """Who may use the server.
 
     Attributes:
-        host: Where it listens.
-        token: What clients must send; None without.
-        names: Further names that the server is known under, with or without a port.
+        host: The address that it listens on.
+        token: The token that clients must send; None if none is needed.
+        names: Further host names of the server, with or without a port.
     """
 
     host: str = "127.0.0.1"
     token: str | None = None
     names: tuple[str, ...] = ()
-    _known: frozenset[str] = field(init=False, default=frozenset())
+    _host_names: frozenset[str] = field(init=False, default=frozenset())
 
     def __post_init__(self) -> None:
         names = {self.host, *self.names, *(_LOOPBACK if is_loopback(self.host) else ())}
-        object.__setattr__(self, "_known", frozenset(name.strip("[]").lower() for name in names))
+        object.__setattr__(self, "_host_names", frozenset(name.strip("[]").lower() for name in names))
 
     def check(self, scope: Scope, headers: Headers) -> None:
         """Raise `ApiError` for a foreign host or origin, or a wrong token."""
         host = headers.get("host", "")
-        if not self._is_known(host):
+        if not self._is_own_host(host):
             raise ApiError(403, "this server is not known under that name; start it with --allow-host for others")
         origin = headers.get("origin")
         if origin is not None and not _is_origin_of(origin, host):
@@ -76,12 +76,12 @@ class Access:
             if kind.lower() != "bearer" or not hmac.compare_digest(token.strip().encode(), self.token.encode()):
                 raise ApiError(401, "this server needs its token, sent as 'Authorization: Bearer TOKEN'")
 
-    def _is_known(self, netloc: str) -> bool:
+    def _is_own_host(self, netloc: str) -> bool:
         try:
             name = urlsplit(f"//{netloc}").hostname or ""
         except ValueError:
             return False
-        return name in self._known or netloc.lower() in self._known
+        return name in self._host_names or netloc.lower() in self._host_names
 
 
 def _is_origin_of(origin: str, host: str) -> bool:

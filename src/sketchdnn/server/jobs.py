@@ -20,14 +20,14 @@ from .workers import WorkerError
 
 logger = logging.getLogger("sketchdnn.server")
 
-# Finished jobs whose state can still be asked for.
-_REMEMBERED = 512
+# Most jobs that `/jobs/{id}` finds; the oldest that have ended are dropped first.
+_KEPT_JOBS = 512
 # Shortest time between two reports of progress, in seconds.
 _PROGRESS_SECONDS = 0.1
 
 
 class CanceledError(ApiError):
-    """The client wants no answer any more."""
+    """The client has canceled the job."""
 
     def __init__(self) -> None:
         super().__init__(409, "the job was canceled")
@@ -41,7 +41,7 @@ class StoppingError(ApiError):
 
 
 class State(StrEnum):
-    """Where a job is."""
+    """The state of a job."""
 
     WAITING = "waiting"
     RUNNING = "running"
@@ -55,7 +55,7 @@ ENDED = frozenset({State.DONE, State.FAILED, State.CANCELED})
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something to tell the client: `job`, `progress`, `sketch`, `done` or `error`."""
+    """An event for the client: `job`, `progress`, `sketch`, `done` or `error`, with its JSON."""
 
     name: str
     data: dict[str, Any]
@@ -66,11 +66,12 @@ class Job:
     """A model call.
 
     Attributes:
-        client: Who asked for it.
+        client: The address of the client.
         kind: The name of the call.
         work: Computes the results, each of which becomes an event `sketch`.
-        id: Its name.
-        state: Where it is.
+        time_limit: Seconds that it may run.
+        id: Its identifier in `/jobs/{id}`.
+        state: Its state.
         progress: The share that is done.
         error: Status and sentence, if it failed.
         seconds: How long it ran.
@@ -96,7 +97,7 @@ class Job:
         return await self._events.get()
 
     def discard_events(self) -> None:
-        """Forget the events that nobody will read."""
+        """Drop the events that have not been sent; the client is gone."""
         while not self._events.empty():
             self._events.get_nowait()
 
@@ -124,7 +125,7 @@ class Job:
         return self.time_limit if not self._started else self._started + self.time_limit - time.monotonic()
 
     def stop(self, reason: type[CanceledError | StoppingError] = CanceledError) -> None:
-        """Let it end at its next check."""
+        """Make the next check raise `reason`."""
         self._stop = self._stop or reason
 
     def run(self) -> None:
@@ -187,12 +188,12 @@ class JobQueue:
             free = self.limits.running - len(self._running)
             job.emit("job", {"id": job.id, "position": max(0, len(self._waiting) + 1 - free)})
             self._waiting.append(job)
-            self._remember(job)
+            self._keep(job)
             self._changed.notify()
         return job
 
     def find(self, job_id: str) -> Job:
-        """The job of that name."""
+        """The job with that identifier; 404 if there is none."""
         with self._changed:
             job = self._jobs.get(job_id)
         if job is None:
@@ -220,7 +221,7 @@ class JobQueue:
             return len(self._running), len(self._waiting)
 
     def refuse_new(self) -> None:
-        """Accept no more jobs, and end those that wait."""
+        """Accept no more jobs, and fail those that wait."""
         with self._changed:
             self._stopping = True
             waiting, self._waiting = list(self._waiting), deque()
@@ -228,7 +229,7 @@ class JobQueue:
             self._end(job, StoppingError())
 
     def stop_running(self) -> None:
-        """Let all running jobs end at their next check."""
+        """Make all running jobs fail at their next check."""
         with self._changed:
             running = list(self._running)
         for job in running:
@@ -254,13 +255,13 @@ class JobQueue:
             self.ended[job.state] += 1
 
     def _retry_after(self, share: int) -> int:
-        """Seconds until a part of the queue has been worked on, as far as it can be told."""
+        """Seconds until one part of `share` of the queue is done, estimated from the mean time of a job."""
         mean = self.seconds / max(1, sum(self.ended.values()))
         rounds = (len(self._waiting) + len(self._running)) / self.limits.running
         return int(min(60, max(1, mean * rounds / share)))
 
-    def _remember(self, job: Job) -> None:
+    def _keep(self, job: Job) -> None:
         self._jobs[job.id] = job
-        for name in list(self._jobs)[: max(0, len(self._jobs) - _REMEMBERED)]:
+        for name in list(self._jobs)[: max(0, len(self._jobs) - _KEPT_JOBS)]:
             if self._jobs[name].state in ENDED:
                 del self._jobs[name]

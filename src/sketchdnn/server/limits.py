@@ -1,4 +1,4 @@
-"""The limits of a server. All are options of `sketchdnn serve` or follow from them."""
+"""The limits of a server. Five are options of `sketchdnn serve`; the others have the defaults below."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 Results carry a line on each sketch, a picture, the file, and the sketch as structured content. No tool reads or writes
 a path. The model is loaded at its first use. Calls are worked on one after the other, in a thread; a call that is
-cancelled stops at its next step.
+canceled stops at its next step.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ from .mcp_arguments import (
     GenerateArguments,
     RepairArguments,
 )
+from .tasks import open_ends
 
 if TYPE_CHECKING:
     from sketchdnn.generation import GeneratedSketch, SketchDNN
@@ -70,8 +71,8 @@ _logger = logging.getLogger(__name__)
 OnProgress = Callable[[float, float], None]
 
 
-class _Stopped(Exception):  # noqa: N818 - it is no error
-    """The call was cancelled."""
+class _Stopped(Exception):  # noqa: N818  it is no error
+    """The call was canceled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,7 @@ class Tools:
 
     def model(self) -> SketchDNN:
         """The model, loaded at its first use."""
-        # Imported here: torch takes seconds to load, and a client should not wait for it to connect.
+        # Imported here: torch takes seconds to load, and a client can connect before.
         from sketchdnn.generation import SketchDNN
 
         if self._model is None:
@@ -118,7 +119,7 @@ class Tools:
         found = complete(self.model().system, request, lambda done: on_progress(done, request.count))
         results = [_generated(one, "completion", request.style) for one in found]
         if not results:
-            raise SketchError("the model has no idea for this part; another seed or goal may have")
+            raise SketchError("the model has no suggestion for this part; try another seed or goal")
         return _with_notes(results, notes)
 
     def constrain(self, arguments: ConstrainArguments, _: OnProgress) -> list[Result]:
@@ -151,8 +152,8 @@ class Tools:
         sentences = [str(action) for action in repaired.actions]
         values = {
             "actions": sentences,
-            "open_ends_before": _open_ends(sketch),
-            "open_ends_after": _open_ends(repaired.sketch),
+            "open_ends_before": open_ends(profile(sketch)),
+            "open_ends_after": open_ends(profile(repaired.sketch)),
             "is_extrudable": profile(repaired.sketch).is_extrudable,
             "dof": repaired.dof,
             "warning": repaired.warning,
@@ -186,10 +187,6 @@ def _with_notes(results: Sequence[Result], notes: Sequence[str]) -> list[Result]
 
 def _freedom(dof: int) -> str:
     return "fully constrained" if dof == 0 else f"{dof} degree{'s' * (dof != 1)} of freedom"
-
-
-def _open_ends(sketch: Sketch) -> list[list[float]]:
-    return [list(end) for chain in profile(sketch).chains for end in (chain.start, chain.end)]
 
 
 def _content(results: Sequence[Result], arguments: Arguments) -> types.CallToolResult:
@@ -230,7 +227,7 @@ def _picture(result: Result) -> str:
 
 
 def _resource(name: str, data: str | bytes, format_: str) -> types.TextResourceContents | types.BlobResourceContents:
-    """A file in a result. Its address only names it."""
+    """A file in a result. Its URI is only a name."""
     suffix = next(f.suffixes[0] for f in FORMATS if f.name == format_)
     uri = f"sketchdnn:///{name.replace(' ', '-').lower()}{suffix}"
     if isinstance(data, str):
@@ -298,7 +295,7 @@ Context = ServerRequestContext[Any, Any]
 
 
 async def _run_in_thread(tools: Tools, run: Callable[[OnProgress], list[Result]], context: Context) -> list[Result]:
-    """Run a tool in a thread, one at a time, with reports of progress. It stops soon after the call is cancelled."""
+    """Run a tool in a thread, one at a time, with reports of progress. It stops soon after the call is canceled."""
     stopped = threading.Event()
     reported = 0.0
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 
 # Upper bounds of the times of requests, in seconds.
 _BOUNDS = (0.005, 0.02, 0.1, 0.5, 2.0, 10.0, 60.0)
@@ -16,7 +14,7 @@ Labels = tuple[tuple[str, str], ...]
 
 @dataclass(slots=True)
 class Metrics:
-    """Counts of answers, by route and status, and of their times."""
+    """Counts of answers by method, route and status, and a histogram of times by route."""
 
     requests: Counter[tuple[str, str, int]] = field(default_factory=Counter)
     seconds: dict[str, list[float]] = field(default_factory=dict)
@@ -67,15 +65,6 @@ def gauges(values: Mapping[str, tuple[str, str, float]]) -> Iterable[str]:
     for name, (kind, words, value) in values.items():
         yield from describe(name, kind, words)
         yield line(name, value)
-
-
-def resident_bytes() -> int:
-    """The memory of this process; 0 where the system does not say."""
-    with suppress(OSError, ValueError, IndexError):
-        for each in Path("/proc/self/status").read_text().splitlines():
-            if each.startswith("VmRSS:"):
-                return int(each.split()[1]) * 1024
-    return 0
 
 
 def _escaped(text: str) -> str:

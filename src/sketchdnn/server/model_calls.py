@@ -35,8 +35,8 @@ class ModelCalls:
     """Makes the work of jobs from requests.
 
     Attributes:
-        system: The model; its thread draws.
-        model: The thread that draws.
+        system: The model.
+        model: The thread that runs it.
         pool: Processes that repair and score results.
         limits: What a request may ask for.
     """

@@ -1,4 +1,4 @@
-"""The calls that wait for the model, and the jobs that they are."""
+"""The calls that wait for the model, and the state of their jobs."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ async def trajectory(request: Request, body: TrajectoryBody) -> Response:
 
 @jobs_router.get("/jobs/{job_id}", response_model=JobAnswer)
 async def job_state(request: Request, job_id: str) -> Response:
-    """Where a job is."""
+    """The state of a job."""
     jobs = service_of(request).jobs
     job = jobs.find(job_id)
     content = {"id": job.id, "kind": job.kind, "state": job.state, "position": jobs.position(job)}

@@ -33,7 +33,7 @@ class ApiError(Exception):
 
 
 class AsciiJSONResponse(JSONResponse):
-    """JSON in ASCII: text from a file may hold what UTF-8 has no code for."""
+    """JSON in ASCII: text of a file may hold lone surrogates, which UTF-8 cannot encode."""
 
     def render(self, content: Any) -> bytes:
         return to_json(content).encode("ascii")
@@ -60,7 +60,7 @@ def as_sentence(text: str) -> str:
 
 
 def status_and_sentence(error: BaseException) -> tuple[int, str] | None:
-    """The answer to an error that is the client's or a limit's; None for one of ours."""
+    """The answer to an error that is the client's or a limit's; None for an unexpected error."""
     if isinstance(error, ApiError):
         return error.status, as_sentence(error.sentence)
     return (400, as_sentence(str(error))) if isinstance(error, SketchError) else None

@@ -25,7 +25,7 @@ from .service import ModelInfo, Service
 _BACKLOG = 1024
 # Seconds that an idle connection is kept.
 _KEEP_ALIVE = 20
-# After this time the process ends, even in the middle of a step of the model. Clients have been told before.
+# After this time the process ends, even in the middle of a step of the model. Errors have been sent before.
 _STOP_SECONDS = 2.5
 
 
@@ -38,8 +38,8 @@ class ServerOptions:
         port: The port; 0 means any that is free.
         model: A folder, the name of a bundled model, or hub:OWNER/NAME.
         device: auto, cpu, cuda or cuda:1.
-        token: What clients must send; required beyond loopback.
-        names: Further names that the server is known under.
+        token: The token that clients must send; required beyond loopback.
+        names: Further host names of the server.
         limits: Limits of requests.
     """
 
@@ -102,7 +102,7 @@ class Server(uvicorn.Server):
         self.exit_code: int | None = None  # set by a signal
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start, and say so."""
+        """Start, and call `on_ready`."""
         await super().startup(sockets)
         if self.started:
             self._on_ready()
@@ -117,7 +117,7 @@ class Server(uvicorn.Server):
         super().handle_exit(sig, frame)
 
     def end_now(self) -> None:
-        """End the process at once: to take PyTorch and the model down may last seconds, and saves nothing."""
+        """End the process at once: a regular exit with PyTorch and the model may take seconds."""
         self._service.close_pools()
         for stream in (sys.stdout, sys.stderr):
             with suppress(OSError, ValueError):
@@ -126,7 +126,11 @@ class Server(uvicorn.Server):
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """A socket that listens; refuses an address that is taken in one sentence."""
+    """A socket that is bound to an address.
+
+    Raises:
+        SketchError: If the address cannot be used, for example because it is taken.
+    """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # With the protocol named, asyncio sends small answers at once (TCP_NODELAY); else each takes 40 ms.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)

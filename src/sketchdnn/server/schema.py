@@ -1,6 +1,6 @@
-"""The bodies of requests and answers, as pydantic models: they are checked, and OpenAPI is made from them.
+"""The bodies of requests and answers as pydantic models, which check them and describe them in OpenAPI.
 
-A sketch is that of the project's JSON files. Unknown keys of sketches, primitives and constraints are kept.
+A sketch has the form of the project's JSON files. Unknown keys of sketches, primitives and constraints are kept.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Share = Annotated[float, Field(gt=0, le=1)]
 Words = Annotated[str, Field(max_length=200)]
 KindName = Literal["line", "circle", "arc", "point"]
 Range = Words | int | tuple[Number, Number] | float
-# A JSON object with keys of files of other programs.
+# Sketches may have keys of other programs; requests may not have unknown keys.
 _OPEN = ConfigDict(extra="allow")
 _CLOSED = ConfigDict(extra="forbid")
 
@@ -85,12 +85,16 @@ class ConstraintModel(BaseModel):
     name: str | None = None
 
 
+# A longer list is refused before its items are checked. The limits of `Limits` are lower, with a clearer sentence.
+_MAX_ITEMS = 20_000
+
+
 class SketchModel(BaseModel):
     """A sketch."""
 
     model_config = _OPEN
-    primitives: list[PrimitiveModel]
-    constraints: list[ConstraintModel] = []
+    primitives: list[PrimitiveModel] = Field(max_length=_MAX_ITEMS)
+    constraints: list[ConstraintModel] = Field(default=[], max_length=_MAX_ITEMS)
     units: str | None = Field(default=None, json_schema_extra={"enum": [*MM_PER_UNIT, None]})
 
     def record(self) -> dict[str, Any]:

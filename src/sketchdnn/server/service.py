@@ -18,23 +18,23 @@ from sketchdnn.systems.pretrained import DEFAULT_MODEL, model_hash
 from .batching import ModelThread
 from .jobs import ENDED, JobQueue
 from .limits import Limits
-from .metrics import Metrics, describe, gauges, line, resident_bytes
+from .metrics import Metrics, describe, gauges, line
 from .model_calls import ModelCalls
-from .workers import WorkerPool
+from .workers import WorkerPool, resident_bytes
 
 _QUICK_MODULES = ("sketchdnn.server.tasks",)
 _JOB_MODULES = ("sketchdnn.server.model_calls",)
 # Most processes of a pool: each takes up to 0.4 GiB.
 _MAX_WORKERS = 4
-# How often running jobs are looked at while the server stops, in seconds.
-_LOOK_SECONDS = 0.05
-# Time for stopped jobs to tell their clients, in seconds.
+# Seconds between two checks for running jobs while the server stops.
+_POLL_SECONDS = 0.05
+# Seconds for stopped jobs to send their last event.
 _END_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
-    """A model and what clients are told about it."""
+    """A model, and its name and checksum, which clients can read."""
 
     system: System
     name: str = "unnamed"
@@ -58,11 +58,11 @@ class Service:
         info: The model.
         limits: The limits.
         metrics: Counts of answers.
-        model: The thread that draws.
+        model: The thread that runs the model.
         jobs: The queue of model calls.
         calls: Makes the work of jobs.
-        interactive: Processes for calls while a person drags.
-        heavy: Processes that read uploads, constrain, repair and export.
+        interactive: Processes that drag, solve, and inspect small sketches.
+        heavy: Processes that read uploads, constrain, repair, export, and inspect large sketches.
         results: Processes that repair and score results of the model.
     """
 
@@ -85,7 +85,7 @@ class Service:
         return self.interactive, self.heavy, self.results
 
     def stop(self) -> None:
-        """Refuse new jobs, let running ones finish for a few seconds, then end them. Returns when all is done."""
+        """Refuse new jobs, wait `stop_seconds` for running ones, then end them, the processes and the thread."""
         self.stopping = True
         with self._stop_lock:
             if self._stopped:
@@ -131,4 +131,4 @@ class Service:
     def _wait_for_jobs(self, seconds: float) -> None:
         until = time.monotonic() + seconds
         while self.jobs.numbers[0] and time.monotonic() < until:
-            time.sleep(_LOOK_SECONDS)
+            time.sleep(_POLL_SECONDS)

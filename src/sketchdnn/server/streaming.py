@@ -16,7 +16,7 @@ from starlette.responses import Response, StreamingResponse
 from .jobs import Event, Job, JobQueue
 from .responses import ApiError, AsciiJSONResponse, to_json
 
-# Without an event for so long, a comment is sent, so that nobody on the way closes the connection.
+# After so many seconds without an event a comment is sent, so that no proxy closes the connection.
 KEEP_ALIVE_SECONDS = 10.0
 _EVENT_STREAM = "text/event-stream"
 
@@ -34,7 +34,7 @@ def trajectory_answer(results: list[dict[str, Any]], seconds: float) -> dict[str
     return {**results[0], "seconds": seconds}
 
 
-async def answer(request: Request, jobs: JobQueue, job: Job, to_answer: ToAnswer = results_answer) -> Response:
+async def answer(request: Request, jobs: JobQueue, job: Job, to_answer: ToAnswer) -> Response:
     """The answer in the form that the request accepts; the job has been submitted."""
     if _EVENT_STREAM in request.headers.get("accept", ""):
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
@@ -50,7 +50,7 @@ async def answer(request: Request, jobs: JobQueue, job: Job, to_answer: ToAnswer
         elif event.name == "error":
             status = event.data["status"]
             raise ApiError(status, event.data["error"], 5 if status == 503 else None)
-    return Response(status_code=499)  # nobody reads it
+    return Response(status_code=499)  # the client has closed the connection
 
 
 async def _stream(request: Request, jobs: JobQueue, job: Job) -> AsyncIterator[str]:
@@ -59,7 +59,7 @@ async def _stream(request: Request, jobs: JobQueue, job: Job) -> AsyncIterator[s
 
 
 async def _events(request: Request, jobs: JobQueue, job: Job) -> AsyncIterator[Event | None]:
-    """The events of a job until its last, None where there was none for long; ends when the client is gone."""
+    """The events of a job until its last, None after each time without one; ends when the client has disconnected."""
     gone = asyncio.ensure_future(_until_disconnected(request))
     pending: asyncio.Future[Event] | None = None
     try:

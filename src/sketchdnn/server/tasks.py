@@ -1,4 +1,4 @@
-"""The quick calls, as functions from JSON to JSON. They run in worker processes and know nothing of HTTP."""
+"""The quick calls, as functions from JSON to JSON. They run in worker processes and do not depend on HTTP."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from sketchdnn.geometry.quantities import parse_step
 from sketchdnn.io import temporary_folder
 
 Record = dict[str, Any]
-# Names of files in a zip: what every system can store.
+# Characters that some system cannot store in the name of a file.
 _UNSAFE = re.compile(r"[^\w\-. ]+", re.ASCII)
 _MAX_NAME = 80
 _SAME_DATE = (1980, 1, 1, 0, 0, 0)
 
 
 def parse(record: object) -> Sketch:
-    """The sketch of a record that came over the network."""
+    """The sketch of a record that a client sent; text that is not Unicode is refused."""
     try:
         json.dumps(record, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:

@@ -48,12 +48,14 @@ class WorkerError(Exception):
 
 @dataclass(slots=True)
 class _Worker:
+    """A process and the connection to it."""
+
     process: BaseProcess
     connection: Connection
     is_ready: bool = False
 
     def wait_until_ready(self) -> None:
-        """Wait until its modules are imported, which is not part of a call."""
+        """Wait until its modules are imported; this does not count as time of a call."""
         if not self.is_ready and self.connection.poll(_START_SECONDS):
             self.connection.recv()
             self.is_ready = True
@@ -186,7 +188,7 @@ def _work(connection: Connection, memory: int, preload: Sequence[str]) -> None:
     for module in preload:
         import_module(module)
     _limit_memory(memory)
-    at_start = _resident()
+    at_start = resident_bytes()
     connection.send_bytes(pickle.dumps("ready"))
     while True:
         try:
@@ -194,7 +196,7 @@ def _work(connection: Connection, memory: int, preload: Sequence[str]) -> None:
         except (EOFError, OSError):
             return
         kind, value = _call(function, arguments)
-        keep = kind != "memory" and _resident() - at_start < _RETIRE_BYTES
+        keep = kind != "memory" and resident_bytes() - at_start < _RETIRE_BYTES
         connection.send_bytes(pickle.dumps((kind, value, keep)))
 
 
@@ -219,12 +221,13 @@ def _limit_memory(memory: int) -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (used + memory, hard))
 
 
-def _resident() -> int:
+def resident_bytes() -> int:
+    """The resident memory of this process; 0 where it cannot be read."""
     return _status_bytes("VmRSS")
 
 
 def _status_bytes(name: str) -> int:
-    """A number of /proc/self/status in bytes; 0 where there is none."""
+    """A field of /proc/self/status in bytes; 0 where it cannot be read."""
     with suppress(OSError, ValueError, IndexError):
         for line in Path("/proc/self/status").read_text().splitlines():
             if line.startswith(f"{name}:"):

@@ -15,8 +15,8 @@ const ROW = 22;
 const NEAR_RIM = 0.36;
 const JOINED = 4;
 
-/** Boxes that are taken. */
-class Room {
+/** The boxes of annotations that have been placed. */
+class TakenBoxes {
   #boxes = [];
 
   isFree([x, y], width, height) {
@@ -33,21 +33,21 @@ class Room {
  * Returns {joints: [[x, y]], glyphs: [{type, at, numbers}], dimensions: [{number, text, at, paths, width}]}.
  */
 export function annotate(sketch, view, { constraints, dimensions }) {
-  const room = new Room();
+  const taken = new TakenBoxes();
   const drawn = { joints: [], glyphs: [], dimensions: [] };
   if (dimensions) {
     for (const { constraint, number } of shortestFirst(sketch)) {
-      const place = dimensionPlace(sketch, constraint, view, room);
+      const place = dimensionPlace(sketch, constraint, view, taken);
       if (place) drawn.dimensions.push({ number, text: valueText(constraint), ...place });
     }
   }
-  if (constraints) placeGlyphs(sketch, view, room, drawn);
+  if (constraints) placeGlyphs(sketch, view, taken, drawn);
   return drawn;
 }
 
 // Glyphs
 
-function placeGlyphs(sketch, view, room, drawn) {
+function placeGlyphs(sketch, view, taken, drawn) {
   const joints = new Map();
   const wanted = new Map();
   const want = (type, spot, number) => {
@@ -67,20 +67,20 @@ function placeGlyphs(sketch, view, room, drawn) {
   });
   drawn.joints = [...joints.values()];
   for (const { type, spot, numbers } of wanted.values()) {
-    const at = freePlace(spot, room);
+    const at = freePlace(spot, taken);
     if (at) drawn.glyphs.push({ type, at, numbers });
   }
 }
 
 /** The first free place beside a spot: along its normal, to either side, then along the curve. */
-function freePlace({ at, heading }, room) {
+function freePlace({ at, heading }, taken) {
   const along = [Math.cos(heading), Math.sin(heading)];
   const across = [along[1], -along[0]];
   for (const shift of [0, 1, -1, 2, -2]) {
     for (const side of [OFFSET, -OFFSET]) {
       const place = add(add(at, across, side), along, shift * (GLYPH + 1));
-      if (room.isFree(place, GLYPH, GLYPH)) {
-        room.take(place, GLYPH, GLYPH);
+      if (taken.isFree(place, GLYPH, GLYPH)) {
+        taken.take(place, GLYPH, GLYPH);
         return place;
       }
     }
@@ -123,14 +123,14 @@ function shortestFirst(sketch) {
   return found.sort((a, b) => size(a.constraint) - size(b.constraint));
 }
 
-function dimensionPlace(sketch, constraint, view, room) {
+function dimensionPlace(sketch, constraint, view, taken) {
   const width = valueText(constraint).length * TEXT_WIDTH + 10;
   for (let row = 0; row < 6; row += 1) {
     const place = shapeOf(sketch, constraint, view, row);
     if (!place) return null;
     const [w, h] = place.span ? [Math.max(width, place.span[0]), Math.max(TEXT_HEIGHT, place.span[1])] : [width, TEXT_HEIGHT];
-    if (room.isFree(place.at, w, h)) {
-      room.take(place.at, w, h);
+    if (taken.isFree(place.at, w, h)) {
+      taken.take(place.at, w, h);
       return { ...place, width };
     }
   }

@@ -1,4 +1,4 @@
-// Calls of the server's HTTP API. Errors are its own sentences.
+// Calls of the server's HTTP API. The message of an error is the sentence that the server sent.
 
 const BASE = "/api/v1";
 const TOKEN = "sketchdnn-token";
@@ -10,7 +10,7 @@ export class ApiError extends Error {
   }
 }
 
-/** Keep the token that the link of `sketchdnn studio` holds for this tab, and take it out of the address. */
+/** Keep a token of the address (#token=TOKEN) for this tab, and remove it from the address. */
 export function keepToken() {
   const fields = new URLSearchParams(location.hash.slice(1));
   if (!fields.has("token")) return;

@@ -290,7 +290,7 @@ export class Canvas {
         numbers.some((n) => store.hover?.numbers?.includes(n)) && "hover",
         !store.ghost && numbers.some((n) => faulty.has(n)) && "faulty",
       ].filter(Boolean).join(" ");
-    // Several glyphs may stand for one constraint: they are told apart by their order.
+    // Several glyphs may stand for one constraint: their order is part of their key.
     const seen = new Map();
     const joint = ({ at: [cx, cy], numbers }) =>
       this.#element(`joint ${numbers}`, () => s("circle", { "data-numbers": numbers.join(), r: 3.4 }), { class: classesOf("joint", numbers), cx, cy });

@@ -1,6 +1,6 @@
 // Editing a dimension where it is drawn.
 
-import { byId, say } from "./dom.js";
+import { byId, showMessage } from "./dom.js";
 import { formatNumber, parseAngle, parseLength } from "./quantity.js";
 import { describeConstraint } from "./sketch.js";
 import { setDimension } from "./solving.js";
@@ -65,7 +65,7 @@ async function finish() {
   try {
     value = constraint.type === "angle" ? parseAngle(field.value) : parseLength(field.value, store.sketch.units);
   } catch (error) {
-    say(error.message, "error");
+    showMessage(error.message, "error");
     field.select();
     return;
   }

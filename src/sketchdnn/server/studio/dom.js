@@ -44,31 +44,31 @@ export const iconButton = (name, label, onclick, attributes = {}) =>
 
 export const button = (label, onclick, attributes = {}) => h("button", { type: "button", class: "button", onclick, ...attributes }, label);
 
-export const plural = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
+export const plural = (count, noun, many = `${noun}s`) => `${count} ${count === 1 ? noun : many}`;
 
 let timer = 0;
 
-/** Show a message and have screen readers read it. Errors, and what is under way ("busy"), stay until something follows. */
-export function say(text, kind = "info") {
+/** Show a message and have screen readers read it. Messages of kind "error" and "busy" stay until the next one. */
+export function showMessage(text, kind = "info") {
   const box = byId("message");
   clearTimeout(timer);
   box.dataset.kind = kind;
   byId(kind === "error" ? "message-alert" : "message-status").textContent = text;
   byId(kind === "error" ? "message-status" : "message-alert").textContent = "";
   box.hidden = false;
-  if (kind === "info") timer = setTimeout(hush, 6000);
+  if (kind === "info") timer = setTimeout(hideMessage, 6000);
 }
 
-export function hush() {
+export function hideMessage() {
   byId("message").hidden = true;
 }
 
-/** Run what may fail; an error becomes a message. Cancelled work is no error. */
+/** The result of `work`, or undefined after an error, which is shown; canceled work shows none. */
 export async function attempt(work) {
   try {
     return await work();
   } catch (error) {
-    if (error.name !== "AbortError") say(error.message, "error");
+    if (error.name !== "AbortError") showMessage(error.message, "error");
     return undefined;
   }
 }

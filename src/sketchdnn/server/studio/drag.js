@@ -1,7 +1,7 @@
 // Dragging with live solving: one request is under way at a time, and the newest position of the pointer wins.
 
 import { post } from "./api.js";
-import { say } from "./dom.js";
+import { showMessage } from "./dom.js";
 import { connected, merged, select } from "./sketch.js";
 import { store } from "./store.js";
 
@@ -40,20 +40,20 @@ export class Drag {
         store.preview(this.#current);
       } catch (error) {
         this.#target = null;
-        say(error.message, "error");
+        showMessage(error.message, "error");
       }
     }
     this.#running = null;
   }
 
-  /** Let go: wait for the last position and keep it as one step of the history. */
+  /** Wait for the answer to the last position, and add one step to the history. */
   async end() {
     await this.#running;
-    if (this.#message) say(this.#message);
+    if (this.#message) showMessage(this.#message);
     if (this.#current !== this.#before) store.commit(this.#current, store.name, this.#before);
   }
 
-  /** Put everything back. */
+  /** Show the sketch as it was before the drag. */
   async cancel() {
     this.#target = null;
     await this.#running;

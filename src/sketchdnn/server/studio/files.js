@@ -1,7 +1,7 @@
 // Files: open by button or by dropping, and export in real size.
 
 import { exportFile, readFile } from "./api.js";
-import { attempt, byId, h, plural, say } from "./dom.js";
+import { attempt, byId, h, plural, showMessage } from "./dom.js";
 import { showFile } from "./generate.js";
 import { normalized } from "./sketch.js";
 import { store } from "./store.js";
@@ -11,7 +11,7 @@ const SOLID = new Set(["step", "stl"]);
 const dialog = byId("export-dialog");
 const form = byId("export-form");
 let items = [];
-/** The file that was opened last: answers for others come too late. */
+/** The file that was opened last; answers for earlier files are dropped. */
 let newest = null;
 
 export function setUpFiles() {
@@ -51,25 +51,25 @@ export function setUpFiles() {
 }
 
 /** Read a file on the server; one sketch is opened, several are shown as cards. */
-export async function openFile(file) {
+async function openFile(file) {
   const suffix = /\.(jsonl\.(?:gz|xz)|onshape\.json|corpus\.jsonl|[^.]+)$/i.exec(file.name)?.[1].toLowerCase() ?? "";
   newest = file;
-  say(`Reading ${file.name} …`, "busy");
+  showMessage(`Reading ${file.name} …`, "busy");
   const answer = await attempt(() => readFile(file, suffix));
   if (!answer || newest !== file) return;
   const sketches = answer.sketches.map(normalized);
   const skipped = (answer.skipped ?? []).map(({ reason, count }) => `${count} skipped: ${reason}`);
   const notes = [...skipped, ...(answer.notes ?? [])];
   if (!sketches.length) {
-    say(`${file.name} holds no sketch${listed(notes)}.`, "error");
+    showMessage(`${file.name} holds no sketch${listed(notes)}.`, "error");
     return;
   }
   if (sketches.length === 1) {
     store.open(sketches[0], file.name);
     store.setView("sketch");
   } else showFile(file.name, sketches);
-  const what = sketches.length === 1 ? plural(sketches[0].primitives.length, "primitive") : plural(sketches.length, "sketch").replace("sketchs", "sketches");
-  say(`${file.name}: ${what}${listed(notes)}.`);
+  const what = sketches.length === 1 ? plural(sketches[0].primitives.length, "primitive") : plural(sketches.length, "sketch", "sketches");
+  showMessage(`${file.name}: ${what}${listed(notes)}.`);
 }
 
 const listed = (notes) => notes.map((note) => `; ${note}`).join("");
@@ -80,7 +80,7 @@ const fileName = (name) => name.replace(/\.[a-z]+$/i, "").replace(/[^\p{L}\p{N}]
 export function openExport(sketches, what) {
   items = sketches.filter((item) => item.sketch.primitives.length);
   if (!items.length) {
-    say("There is nothing to export: the sketch is empty.", "error");
+    showMessage("There is nothing to export: the sketch is empty.", "error");
     return;
   }
   byId("export-title").textContent = what === "all" ? `Export ${items.length} sketches` : "Export the sketch";
@@ -111,7 +111,7 @@ async function save() {
     link.remove();
     setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
     dialog.close();
-    say(`Saved ${name}${listed(notes)}.`);
+    showMessage(`Saved ${name}${listed(notes)}.`);
   } finally {
     control.disabled = false;
   }

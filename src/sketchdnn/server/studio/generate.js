@@ -1,7 +1,7 @@
 // The view "Generate": conditions, a seed, and the sketches as cards. Files with several sketches open here too.
 
 import { stream } from "./api.js";
-import { attempt, button, byId, h, iconButton, icon, plural, say } from "./dom.js";
+import { attempt, button, byId, h, iconButton, icon, plural, showMessage } from "./dom.js";
 import { openExport } from "./files.js";
 import { conditionsOf, writeLink } from "./permalink.js";
 import { picture } from "./picture.js";
@@ -88,8 +88,8 @@ async function run(path, request, title, nameOf) {
   running = null;
   for (const waiting of grid.querySelectorAll(".waiting")) waiting.remove();
   showState();
-  if (done) say(`${plural(shown.results.length, "sketch").replace("sketchs", "sketches")} in ${done.seconds.toFixed(1)} s.`);
-  else if (own.signal.aborted) say(`Cancelled; ${shown.results.length} of ${request.count} sketches are ready.`);
+  if (done) showMessage(`${plural(shown.results.length, "sketch", "sketches")} in ${done.seconds.toFixed(1)} s.`);
+  else if (own.signal.aborted) showMessage(`Cancelled; ${shown.results.length} of ${request.count} sketches are ready.`);
 }
 
 /** The line above the cards, and which of its buttons there are. `done` is the share of the work, if any is under way. */

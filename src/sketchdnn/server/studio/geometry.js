@@ -1,13 +1,13 @@
 // Plane geometry of the four kinds of primitives. Angles in radians, counter-clockwise, y up.
 // A primitive is the record of the JSON format: {type, construction, start, end | center, radius, … | at}.
 
-export const TAU = 2 * Math.PI;
+const TAU = 2 * Math.PI;
 
 export const distance = (a, b) => Math.hypot(a[0] - b[0], a[1] - b[1]);
 export const add = (a, b, factor = 1) => [a[0] + factor * b[0], a[1] + factor * b[1]];
 export const middleOf = (a, b) => [(a[0] + b[0]) / 2, (a[1] + b[1]) / 2];
 export const angleOf = (a, b) => Math.atan2(b[1] - a[1], b[0] - a[0]);
-export const onCircle = (center, radius, angle) => [
+const onCircle = (center, radius, angle) => [
   center[0] + radius * Math.cos(angle),
   center[1] + radius * Math.sin(angle),
 ];
@@ -81,7 +81,7 @@ export function nearestOn(primitive, at) {
 }
 
 /** Points that bound a primitive: its box is theirs. */
-export function extremes(primitive) {
+function extremes(primitive) {
   if (primitive.type === "line") return [primitive.start, primitive.end];
   if (primitive.type === "point") return [primitive.at];
   const quarters = [0, 1, 2, 3].map((k) => (k * Math.PI) / 2);

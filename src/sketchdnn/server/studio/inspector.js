@@ -8,7 +8,7 @@ import { describeConstraint, inUnits, isDimension, labelOf, measure, nameOf, ref
 import { addRelation } from "./solving.js";
 import { store } from "./store.js";
 
-// Longer lists are cut off, with a line that says so.
+// Longer lists are cut off; a last line has the number of rows left out.
 const LONGEST = 300;
 const KEYS = { coincident: "O", horizontal: "H", vertical: "V", parallel: "Shift+P", perpendicular: "N", tangent: "T", equal: "E", distance: "D", radius: "R", angle: "Shift+A" };
 const FREEDOM = { fixed: "fixed", partly: "partly free", free: "free", over: "over-constrained" };

@@ -3,7 +3,7 @@
 import { get, keepToken } from "./api.js";
 import { Canvas, formatPosition } from "./canvas.js";
 import { editDimension, setUpDimension } from "./dimension.js";
-import { attempt, byId, h, hush, loadIcons, say } from "./dom.js";
+import { attempt, byId, h, hideMessage, loadIcons, showMessage } from "./dom.js";
 import { setUpFiles } from "./files.js";
 import { emptyMessage, generate, setUpGenerate } from "./generate.js";
 import { setUpInspector } from "./inspector.js";
@@ -129,7 +129,7 @@ function setUpPanels(canvas) {
 
 function setUpDialogs() {
   byId("help-open").addEventListener("click", () => byId("help").showModal());
-  byId("message-close").addEventListener("click", hush);
+  byId("message-close").addEventListener("click", hideMessage);
   for (const dialog of document.querySelectorAll("dialog")) {
     for (const control of dialog.querySelectorAll("[data-close]")) control.addEventListener("click", () => dialog.close());
     dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
@@ -137,9 +137,9 @@ function setUpDialogs() {
   byId("link").addEventListener("click", async () => {
     try {
       await navigator.clipboard.writeText(location.href);
-      say("The link is copied. It opens these conditions and this seed.");
+      showMessage("The link is copied. It opens these conditions and this seed.");
     } catch {
-      say(`Copy the address of this page: ${location.href}`);
+      showMessage(`Copy the address of this page: ${location.href}`);
     }
   });
 }
@@ -163,7 +163,7 @@ async function start() {
   const form = byId("conditions");
   const link = readLink(form);
   if (link) {
-    if (link.model && link.model !== root.dataset.model) say(`This link was made with the model ${link.model}; here is ${root.dataset.model}.`);
+    if (link.model && link.model !== root.dataset.model) showMessage(`This link was made with the model ${link.model}; here is ${root.dataset.model}.`);
     await generate();
   } else if (store.sketch.primitives.length) store.setView("sketch");
   addEventListener("hashchange", () => readLink(form) && generate());

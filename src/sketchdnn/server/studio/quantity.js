@@ -6,7 +6,7 @@ const NUMBER = String.raw`[+-]?(?:\d+(?:[.,]\d*)?|[.,]\d+)(?:e[+-]?\d+)?`;
 const PATTERN = new RegExp(String.raw`^\s*(?:(${NUMBER})\s+)?(${NUMBER})(?:\s*/\s*(\d+))?\s*([a-zµμ"'″′°]*)\s*$`, "i");
 
 /** The number and the unit of a text such as "12,5 mm" or `1 1/2 in`; null if it is none. */
-export function parseQuantity(text) {
+function parseQuantity(text) {
   const found = PATTERN.exec(text);
   if (!found) return null;
   const [, whole, first, divisor, unit] = found;

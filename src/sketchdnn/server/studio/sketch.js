@@ -97,7 +97,7 @@ export function inUnits(sketch, units) {
   return { ...sketch, primitives, constraints, units };
 }
 
-/** What a dimension measures now, in the units of the sketch or radians; null if it cannot be told. */
+/** What a dimension measures now, in the units of the sketch or radians; null if it cannot be measured. */
 export function measure(sketch, constraint) {
   const [first, second] = constraint.refs;
   const primitive = isOutside(first) ? null : sketch.primitives[first[0]];
@@ -140,7 +140,7 @@ export function lineOf(sketch, ref) {
 }
 
 /** The distance of a point from a line without ends. */
-export function offsetFrom(line, point) {
+function offsetFrom(line, point) {
   const [dx, dy] = [line.end[0] - line.start[0], line.end[1] - line.start[1]];
   return Math.abs(dx * (point[1] - line.start[1]) - dy * (point[0] - line.start[0])) / (Math.hypot(dx, dy) || 1);
 }
@@ -150,7 +150,7 @@ const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 /** "line 3": primitives are numbered from 1 on the screen. */
 export const nameOf = (sketch, index) => `${sketch.primitives[index]?.type ?? "primitive"} ${index + 1}`;
 
-export function describeRef(sketch, ref) {
+function describeRef(sketch, ref) {
   if (isOutside(ref)) return OUTSIDE[ref[0]];
   const name = nameOf(sketch, ref[0]);
   return ref[1] === "whole" || ref[1] === "point" ? name : `${ref[1]} of ${name}`;

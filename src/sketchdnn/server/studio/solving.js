@@ -1,7 +1,7 @@
-// Changes that the solver answers: constraints that are added or edited, and what is known of the sketch.
+// Requests to the solver: constraints that are added or edited, and the inspection of the sketch.
 
 import { post } from "./api.js";
-import { attempt, hush, say } from "./dom.js";
+import { attempt, hideMessage, showMessage } from "./dom.js";
 import { connected, merged, replaceConstraint, select } from "./sketch.js";
 import { relation } from "./relations.js";
 import { store } from "./store.js";
@@ -31,7 +31,7 @@ async function inspect() {
   if (answer && own === inspectNumber && store.sketch === sketch) store.setInspection(answer);
 }
 
-/** Solve a sketch whose constraint number `changed` is new; null if it cannot hold, which is said. */
+/** Solve a sketch whose constraint number `changed` is new; null with an error message if it cannot hold. */
 async function solved(sketch, changed) {
   if (sketch.primitives.length <= LIMIT) {
     const answer = await post("/solve", { sketch, changed });
@@ -48,7 +48,7 @@ async function solved(sketch, changed) {
 
 function accept(answer, result) {
   if (!answer.message) return result();
-  say(answer.message, "error");
+  showMessage(answer.message, "error");
   return null;
 }
 
@@ -57,7 +57,7 @@ export async function addRelation(type) {
   const { sketch } = store;
   const made = relation(sketch, store.selectedRefs(), type);
   if (!made) return null;
-  hush();
+  hideMessage();
   let result = sketch;
   for (const constraint of made) {
     const next = { ...result, constraints: [...result.constraints, constraint] };
@@ -74,7 +74,7 @@ export async function setDimension(number, value) {
   const { sketch } = store;
   const constraint = sketch.constraints[number];
   if (constraint.value === value) return true;
-  hush();
+  hideMessage();
   const next = replaceConstraint(sketch, number, { ...constraint, value });
   const result = await attempt(() => solved(next, number));
   if (!result || store.sketch !== sketch) return false;

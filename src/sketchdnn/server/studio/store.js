@@ -1,4 +1,4 @@
-// What the studio shows: one open sketch with its history and selection. Views listen to its events.
+// The state of the studio: one open sketch with its history and selection. Views subscribe to its events.
 // Events: "sketch" (what is drawn changed, also while it is dragged), "committed" (a step of the history), "inspected",
 // "selection", "hover", "ghost", "tool", "view", "settings", "opened" and "accepted" (show the whole sketch).
 
@@ -41,7 +41,7 @@ class Store extends EventTarget {
     return this.#future.length > 0;
   }
 
-  /** Open another sketch. What was open before can be had back with undo. */
+  /** Open another sketch, as one step of the history. */
   open(sketch, name) {
     this.selection.clear();
     this.marked.clear();

@@ -1,7 +1,7 @@
-// The panels "Complete", "Constrain" and "Repair": suggestions as tiles, looked at on the canvas, accepted by a click.
+// The panels "Complete", "Constrain" and "Repair": suggestions as tiles; hovering shows one on the canvas, a click accepts it.
 
 import { post, stream } from "./api.js";
-import { attempt, byId, h, hush, iconButton, plural, refill, say } from "./dom.js";
+import { attempt, byId, h, hideMessage, iconButton, plural, refill, showMessage } from "./dom.js";
 import { boxOf, picture } from "./picture.js";
 import { normalized, select } from "./sketch.js";
 import { store } from "./store.js";
@@ -58,10 +58,10 @@ export async function complete({ like, unlike } = {}) {
   const isNew = !like && !unlike;
   const part = isNew ? partOf() : completion.part;
   if (!part?.primitives.length) {
-    say("There is nothing to complete: draw or open a sketch first.", "error");
+    showMessage("There is nothing to complete: draw or open a sketch first.", "error");
     return;
   }
-  hush();
+  hideMessage();
   running?.abort();
   const own = new AbortController();
   running = own;
@@ -141,7 +141,7 @@ function take(sketch, words) {
   store.selection.clear();
   store.commit(sketch);
   store.emit("accepted");
-  say(`Accepted. ${words} Undo brings the sketch back.`);
+  showMessage(`Accepted. ${words} Undo brings the sketch back.`);
   byId("canvas").focus({ preventScroll: true });
 }
 
@@ -156,12 +156,12 @@ export function acceptNumber(number) {
 export async function constrain() {
   const { sketch } = store;
   if (!sketch.primitives.length) {
-    say("There is nothing to constrain: draw or open a sketch first.", "error");
+    showMessage("There is nothing to constrain: draw or open a sketch first.", "error");
     return;
   }
   const form = byId("constrain-form").elements;
   const options = { repair: form.repair.checked };
-  hush();
+  hideMessage();
   const list = byId("alternatives");
   list.setAttribute("aria-busy", "true");
   const answer = await attempt(() => post("/constrain", { sketch, options, alternatives: true }));
@@ -212,14 +212,14 @@ const sentence = (text) => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 export async function repair() {
   const { sketch } = store;
   if (!sketch.primitives.length) {
-    say("There is nothing to repair: draw or open a sketch first.", "error");
+    showMessage("There is nothing to repair: draw or open a sketch first.", "error");
     return;
   }
   const form = byId("repair-form").elements;
   const chosen = store.selectedPrimitives();
   const request = { sketch, close: form.close.checked };
   if (form.keep.checked && chosen.length) request.keep = chosen;
-  hush();
+  hideMessage();
   const answer = await attempt(() => post("/repair", request));
   if (!answer || store.sketch !== sketch) return;
   const found = normalized(answer.sketch);
