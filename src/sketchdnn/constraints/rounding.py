@@ -310,7 +310,7 @@ def _round_all(rounding: _Rounding, steps: Steps, datum: Datum) -> None:
 
 
 def _drop_replaced(rounding: _Rounding) -> None:
-    """Forget dimensions that were left, where the sketch is determined by others."""
+    """Remove dimensions from `left` where the sketch is determined by others."""
     own = [constraint for _, constraint in rounding.accepted]
     given = [*rounding.constraints, *own]
     sketch = rounding.solution.sketch

@@ -163,7 +163,7 @@ class Completion:
         return replace(options, start=start, steps=steps)
 
     def _contexts(self, noise_ids: torch.Tensor) -> list[Context] | None:
-        """What the model sees of a large part: what is near the open ends, or near a random place in the box."""
+        """The input of the model for a large part: what is near the open ends, or near a random place in the box."""
         request, box = self.request, self.request.box or bounds(self.part)
         if len(self.part) <= MAX_CONTEXT:
             return None

@@ -279,6 +279,6 @@ def _round_corners(part: Sketch, outer: Loop) -> Iterator[Additions]:
         radius = present[0].radius if present else _HOLE * corners[0].radius
         if radius < _SMALLEST_HOLE * bounds(part).size or (len(corners) == 1 and corners[0].sweep < _ROUND_END):
             continue
-        centers = list(dict.fromkeys((arc.center) for arc in corners))
+        centers = list(dict.fromkeys(arc.center for arc in corners))
         free = [at for at in centers if all(math.dist(hole.center, at) > near for hole in holes)]
         yield tuple(Circle(at, radius) for at in free)
