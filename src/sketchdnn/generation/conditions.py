@@ -231,7 +231,7 @@ def closure_faults(sketch: Sketch, tolerance: float = CLOSE_TOLERANCE) -> Iterat
 
 
 def design_fault(sketch: Sketch) -> Shortfall | None:
-    """Why a designer would not draw a sketch; None if nothing much is wrong with it.
+    """The fault of design for which a closed sketch is refused; None without one.
 
     >>> from sketchdnn.geometry import Circle
     >>> design_fault(Sketch((Circle((0, 0), 9), Circle((0, 0), 4))))

@@ -1,7 +1,7 @@
 """The primitives of a large part that the model takes as input: whole loops and single curves near some places.
 
-A loop is included whole or not at all: the model would close a piece of it. The outline of a closed part that has too many
-primitives is replaced by its box.
+A loop is included whole or not at all: the model would close a piece of it. The outline of a closed part that has too
+many primitives is replaced by its box.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ _NEW_LAYER = "embed_next_level"
 
 @dataclass(frozen=True, slots=True)
 class StudentFacts:
-    """What a stored student is beside its weights. A rank of 0 means that all weights are its own."""
+    """The method and the rank of a stored student. A rank of 0 means that all weights are its own."""
 
     method: FewStepMethod
     rank: int
