@@ -1,7 +1,7 @@
 """How well the design score separates real sketches from corrupted ones, and the fit of its weights.
 
 Every corrupted sketch is compared with its original, so both have the same features but for the defect. Whole sketches
-are judged, and completions: a part of a real sketch, and its true rest or a corrupted one.
+are scored, and completions: a part of a real sketch, and its true rest or a corrupted one.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ from .suggestions import Finisher
 
 # The fewest candidates of a round.
 _MIN_CANDIDATES = 8
-# Rounds of candidates; another one follows if fewer than this share of the suggestions are distinct.
+# Rounds of candidates; another one follows if fewer than this share of `count` suggestions meet the request.
 MAX_ROUNDS, _ENOUGH = 2, 0.6
 # Constraints of the part are inferred where they hold but for rounding, as a fraction of the size.
 _EXACT = 1e-9

@@ -1,4 +1,4 @@
-"""From sampled candidates to suggestions: additions that cannot stay go, the rest is repaired, scored and sorted."""
+"""Suggestions from sampled candidates: remove additions that cannot stay; repair, score and sort the rest."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .goals import Goal, additions, open_ends, prune, without_new_construction
 from .repair import RepairReport, repair_sketches
 from .variants import regular_variants, symmetry_axes
 
-# A group of additions goes if the score is higher by this without it.
+# A group of additions is removed if the score is higher by this without it.
 _MIN_GAIN = 0.02
 # What counts beside the score, fitted so that real originals rank before candidates (docs/completion.md): each axis of
 # symmetry of the whole, each degree of freedom that was added, each added curve, the share of the samples with the same
@@ -103,7 +103,7 @@ class Finisher:
             if self._adds_enough(whole):
                 shortfall = self._find_shortfall(whole)
                 if shortfall is not None and each.origin == "geometry":
-                    continue  # it may serve another request
+                    continue  # only the model's candidates may fail the request
                 finished = self._with_sketch(each, whole)
                 merit = value + self._regularity(part, finished) + _MISFIT_WEIGHT * each.misfit
                 candidates.append(Candidate(part, finished, value, merit, shortfall, report))
