@@ -20,10 +20,7 @@ from numpy.typing import NDArray
 from sketchdnn.errors import GeometryError
 from sketchdnn.geometry import Arc, Circle, Line, Point, Primitive, Sketch, Vec, arc_from_sweep, bounds, profile
 from sketchdnn.geometry.intersections import distance_to_curve
-from sketchdnn.geometry.mirror import Mirror
 from sketchdnn.geometry.primitives import transformed
-
-from .completion_cases import primitive_distance
 
 Rng = np.random.Generator
 T = TypeVar("T")
@@ -168,18 +165,6 @@ class _View:
             self.near(loop.center[axis] + other.center[axis], 2 * middle[axis])
             and self.near(loop.center[1 - axis], other.center[1 - axis])
             for other in self.copies(loop)
-            for axis in (0, 1)
-        )
-
-    @property
-    def is_symmetric(self) -> bool:
-        """Whether each curve has its mirror image about one of the middle axes of the outline."""
-        curves = [p for p in self.primitives if not isinstance(p, Point) and not p.construction]
-        return self.outline is not None and any(
-            all(
-                any(primitive_distance(image, p) <= EQUAL * self.size for p in curves)
-                for image in map(Mirror(axis, self.outline.center[axis]).primitive, curves)
-            )
             for axis in (0, 1)
         )
 
