@@ -102,8 +102,8 @@ class Suggestions(NamedTuple):
         case: The case.
         sketches: The suggestions.
         seconds: What repair and scoring took.
-        source: Whose candidates there were.
-        origins: Whether each suggestion is an idea of the model or of geometry.
+        source: The source of the candidates: the model, geometry, or both.
+        origins: The origin of each suggestion: the model or geometry.
         original_first: Whether the original would be the first suggestion, were it one of the candidates.
     """
 
@@ -126,7 +126,7 @@ class TaskScore:
     Attributes:
         task: The task.
         parts: Number of parts.
-        source: Whose ideas they are.
+        source: The source of the candidates.
         first: Share of parts whose first suggestion can be extruded.
         any: Share of parts of which any suggestion can be extruded.
         crossings: Share of suggestions with an added curve that crosses, touches or overlaps a given one.

@@ -20,10 +20,7 @@ from numpy.typing import NDArray
 from sketchdnn.errors import GeometryError
 from sketchdnn.geometry import Arc, Circle, Line, Point, Primitive, Sketch, Vec, arc_from_sweep, bounds, profile
 from sketchdnn.geometry.intersections import distance_to_curve
-from sketchdnn.geometry.mirror import Mirror
 from sketchdnn.geometry.primitives import transformed
-
-from .completion_cases import primitive_distance
 
 Rng = np.random.Generator
 T = TypeVar("T")
@@ -88,45 +85,6 @@ def corrupt(sketch: Sketch, kind: CorruptionKind | str, rng: Rng, num_given: int
     if changed is None or len(changed) <= num_given:
         return None
     return replace(sketch, primitives=tuple(changed), constraints=())
-
-
-class HoleVariants(NamedTuple):
-    """A symmetric plate, with the members of one hole last, and what a completion of the rest may be instead.
-
-    Attributes:
-        full: The plate.
-        num_given: The number of primitives before the hole.
-        removed: The plate without the hole.
-        moved: The plate with the hole off its place.
-    """
-
-    full: Sketch
-    num_given: int
-    removed: Sketch
-    moved: Sketch
-
-
-def hole_variants(sketch: Sketch, rng: Rng, move: float = 0.03) -> HoleVariants | None:
-    """Variants of a hole with a mirror image, in a plate with holes that is mirror symmetric as a whole.
-
-    Args:
-        sketch: The plate. Other sketches have no variants.
-        rng: Chooses the hole and its direction.
-        move: How far the hole moves, as a fraction of the size.
-    """
-    view = _view(sketch, 0)
-    holes = [hole for hole in view.holes if view.has_mirror_image(hole)] if view.is_symmetric else []
-    if not holes:
-        return None
-    hole = _pick(holes, rng)
-    order = [i for i in range(len(sketch)) if i not in hole.members] + list(hole.members)
-    for _ in range(_TRIES):
-        changed = view.moved(hole, _direction(rng, move * view.size))
-        if view.is_clear(changed, hole.depth, hole.members[0]):
-            full, moved = sketch.select(order), replace(sketch, primitives=tuple(changed[i] for i in order))
-            num_given = len(order) - len(hole.members)
-            return HoleVariants(full, num_given, full.select(range(num_given)), moved)
-    return None
 
 
 class _NoPlaceError(Exception):
@@ -207,18 +165,6 @@ class _View:
             self.near(loop.center[axis] + other.center[axis], 2 * middle[axis])
             and self.near(loop.center[1 - axis], other.center[1 - axis])
             for other in self.copies(loop)
-            for axis in (0, 1)
-        )
-
-    @property
-    def is_symmetric(self) -> bool:
-        """Whether each curve has its mirror image about one of the middle axes of the outline."""
-        curves = [p for p in self.primitives if not isinstance(p, Point) and not p.construction]
-        return self.outline is not None and any(
-            all(
-                any(primitive_distance(image, p) <= EQUAL * self.size for p in curves)
-                for image in map(Mirror(axis, self.outline.center[axis]).primitive, curves)
-            )
             for axis in (0, 1)
         )
 

@@ -1,7 +1,7 @@
-"""How well the score of design tells real sketches from corrupted ones, and the fit of its weights.
+"""How well the design score separates real sketches from corrupted ones, and the fit of its weights.
 
 Every corrupted sketch is compared with its original, so both have the same features but for the defect. Whole sketches
-are judged, and completions: a part of a real sketch, and its true rest or a corrupted one.
+are scored, and completions: a part of a real sketch, and its true rest or a corrupted one.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ Pairs = Mapping[CorruptionKind, Sequence[Pair]]
 
 
 class Separation(NamedTuple):
-    """How well the score tells the real from the corrupted sketches of some pairs."""
+    """How well the score separates the real from the corrupted sketches of some pairs."""
 
     pairs: int
     auc: Estimate

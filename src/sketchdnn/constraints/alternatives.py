@@ -24,7 +24,7 @@ from .well_constrained import missing_dimensions
 _T = ConstraintType
 _MEETING = frozenset({_T.COINCIDENT, _T.CONCENTRIC, _T.POINT_ON_CURVE})
 _COPYING = frozenset({_T.EQUAL, _T.SYMMETRIC, _T.MIDPOINT})
-# What a repair does where only ends and centers meet.
+# The actions of a repair that are kept where only ends and centers are joined.
 _MEETING_ACTIONS = frozenset(
     {ActionKind.DROP, ActionKind.MERGE, ActionKind.SNAP, ActionKind.EXTEND, ActionKind.TRIM, ActionKind.CLOSE}
     | {ActionKind.CONSTRUCTION}
@@ -165,7 +165,7 @@ def _with(result: ConstrainResult, added: Constraints) -> ConstrainResult:
 
 
 def _key(sketch: Sketch) -> object:
-    """What makes two results equal: the same constraints on the same geometry, in whatever order."""
+    """Equal for the same constraints, in any order, on the same geometry."""
 
     def value_of(constraint: Constraint) -> str:
         return "" if constraint.value is None else f"{constraint.value:.{_DIGITS}g}"

@@ -1,11 +1,11 @@
 """Solve a sketch after a dimension was edited or a constraint was added.
 
-The equations that do not hold are turned by steps from what they are where the sketch is drawn into what they should
-be. Each step is solved from the one before, so the shape keeps its topology. A step that finds no solution, or that
+The equations that do not hold have residuals where the sketch is drawn. These are reduced to zero by steps. Each step
+is solved from the one before, so the shape keeps its topology. A step that finds no solution, or that
 turns or resizes a primitive too much at once, is halved. Where no step is possible, the constraint conflicts with
 others.
 
-Angles between directions change by the angle: half a turn and more is possible, and no direction is a dead end.
+The steps of an equation between directions are steps of the angle, so half a turn and more is possible.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class EditResult:
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """An equation that is turned into what it should be; `by` is its residual, or with `turns`, an angle."""
+    """An equation whose residual is reduced to zero by steps; `by` is the residual, or with `turns`, an angle."""
 
     owner: int
     equation: Equation
@@ -88,7 +88,7 @@ def solve_edited(sketch: Sketch, changed: int | None = None) -> EditResult:
         changed: The index of the constraint that was edited or added; None if any may be.
 
     Returns:
-        The nearest solution to which a path leads on which nothing collapses or flips over.
+        The nearest solution at the end of a path of steps, on which nothing collapses or flips over.
 
     Raises:
         GeometryError: If there is no such constraint.

@@ -36,7 +36,7 @@ class Moved(NamedTuple):
 class Mechanism:
     """The equations of a sketch's constraints at the place where it is drawn.
 
-    `holds` says whether all of them are satisfied there.
+    `holds` is whether all of them are satisfied there.
     """
 
     def __init__(self, sketch: Sketch, constraints: Constraints) -> None:

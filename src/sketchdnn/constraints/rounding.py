@@ -310,7 +310,7 @@ def _round_all(rounding: _Rounding, steps: Steps, datum: Datum) -> None:
 
 
 def _drop_replaced(rounding: _Rounding) -> None:
-    """Forget dimensions that were left, where the sketch is determined by others."""
+    """Remove dimensions from `left` where the sketch is determined by others."""
     own = [constraint for _, constraint in rounding.accepted]
     given = [*rounding.constraints, *own]
     sketch = rounding.solution.sketch
@@ -320,7 +320,7 @@ def _drop_replaced(rounding: _Rounding) -> None:
 
 
 def _alike(dimensions: Sequence[Dimension], steps: Steps) -> list[Dimension]:
-    """Dimensions of one kind with nearly the same value get one value."""
+    """The dimensions; those of one kind with nearly the same value have the same targets."""
     result = list(dimensions)
     groups: defaultdict[str, list[int]] = defaultdict(list)
     for k, dimension in enumerate(dimensions):
@@ -341,7 +341,7 @@ def _alike(dimensions: Sequence[Dimension], steps: Steps) -> list[Dimension]:
 
 
 def _alike_within(dimension: Dimension, steps: Steps) -> float:
-    """How far apart values may be to be meant as one: half of the step, or a small share of a small value."""
+    """The largest difference of values that become equal: half of the step, or a small share of a small value."""
     return min(steps.step / 2, dimension.value / 20)
 
 

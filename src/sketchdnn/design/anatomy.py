@@ -1,4 +1,4 @@
-"""What a sketch is made of, measured once for all searches for defects: curves, closed shapes, feature points.
+"""The curves and closed shapes of a sketch, measured once for all searches for defects.
 
 All lengths are fractions of the sketch's size, the larger side of its box.
 """

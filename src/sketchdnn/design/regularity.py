@@ -192,7 +192,7 @@ def _angles(anatomy: Anatomy) -> Iterator[Defect]:
 
 
 def mirror_offset(anatomy: Anatomy) -> float:
-    """How far from its mirror image, about the best upright or level axis, the primitive that fits worst is."""
+    """The largest distance of a primitive from its mirror image, about the best upright or level axis."""
     axes = ((axis, place) for axis in (0, 1) for place in _axes(anatomy, axis))
     return min(float(_image_distance(anatomy, axis, place).max()) for axis, place in axes)
 

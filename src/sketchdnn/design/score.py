@@ -1,4 +1,4 @@
-"""The score of a sketch as a designer would judge it: a logistic regression on its defects.
+"""The design score of a sketch: a logistic regression on its defects.
 
 The feature of each kind of defect is log(1 + the sum of the amounts of its defects). The weights are fitted on real and
 corrupted real sketches by `python -m benchmarks design-score --fit`, and none is negative: more defects never score
@@ -60,7 +60,7 @@ def load_weights() -> Weights:
 
 
 def score_design(sketch: Sketch, num_given: int = 0) -> DesignScore:
-    """Judge a sketch.
+    """Score a sketch by its defects.
 
     Args:
         sketch: The sketch.

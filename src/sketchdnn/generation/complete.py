@@ -45,7 +45,7 @@ from .suggestions import Finisher
 
 # The fewest candidates of a round.
 _MIN_CANDIDATES = 8
-# Rounds of candidates; another one follows if fewer than this share of the suggestions are distinct.
+# Rounds of candidates; another one follows if fewer than this share of `count` suggestions meet the request.
 MAX_ROUNDS, _ENOUGH = 2, 0.6
 # Constraints of the part are inferred where they hold but for rounding, as a fraction of the size.
 _EXACT = 1e-9
@@ -163,7 +163,7 @@ class Completion:
         return replace(options, start=start, steps=steps)
 
     def _contexts(self, noise_ids: torch.Tensor) -> list[Context] | None:
-        """What the model sees of a large part: what is near the open ends, or near a random place in the box."""
+        """The input of the model for a large part: what is near the open ends, or near a random place in the box."""
         request, box = self.request, self.request.box or bounds(self.part)
         if len(self.part) <= MAX_CONTEXT:
             return None

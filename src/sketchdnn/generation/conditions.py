@@ -231,7 +231,7 @@ def closure_faults(sketch: Sketch, tolerance: float = CLOSE_TOLERANCE) -> Iterat
 
 
 def design_fault(sketch: Sketch) -> Shortfall | None:
-    """Why a designer would not draw a sketch; None if nothing much is wrong with it.
+    """The fault of design for which a closed sketch is refused; None without one.
 
     >>> from sketchdnn.geometry import Circle
     >>> design_fault(Sketch((Circle((0, 0), 9), Circle((0, 0), 4))))
@@ -239,16 +239,16 @@ def design_fault(sketch: Sketch) -> Shortfall | None:
     >>> fault.sentence
     'circle 2 lie inside a hole'
     """
-    judged = score_design(sketch)
+    score = score_design(sketch)
     clear = [
         each
-        for each in judged.defects
+        for each in score.defects
         if each.kind in _REFUSED or (each.kind in _REFUSED_SMALL and each.amount >= _SMALL)
     ]
-    if judged.value >= MIN_DESIGN_SCORE and not clear:
+    if score.value >= MIN_DESIGN_SCORE and not clear:
         return None
-    sentence = (clear or judged.defects)[0].sentence if judged.defects else "it has no extent"
-    return Shortfall(sentence, 1 - judged.value)
+    sentence = (clear or score.defects)[0].sentence if score.defects else "it has no extent"
+    return Shortfall(sentence, 1 - score.value)
 
 
 def score_sketch(sketch: Sketch) -> float:

@@ -1,7 +1,7 @@
-"""What the model sees of a part that is too large for its rows: whole loops and single curves near some places.
+"""The primitives of a large part that the model takes as input: whole loops and single curves near some places.
 
-A loop is seen whole or not at all: the model would close a piece of it. The outline of a closed part that has too many
-primitives is replaced by its box.
+A loop is included whole or not at all: the model would close a piece of it. The outline of a closed part that has too
+many primitives is replaced by its box.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from sketchdnn.geometry.intersections import distance_to_curve
 
 from .conditions import CLOSE_TOLERANCE
 
-# Rows that known primitives may take; the others are left for what is added. Contexts of larger parts have these sizes
-# in turn.
+# The most rows of known primitives; the others are left for additions. Contexts of larger parts have the sizes below in
+# turn.
 MAX_CONTEXT = 12
 CONTEXT_SIZES = (MAX_CONTEXT, 9, 6)
 
 
 class Context(NamedTuple):
-    """What the model sees of a part.
+    """The primitives that the model takes as input in place of the whole part.
 
     Attributes:
         primitives: Indices of primitives of the part, in order.

@@ -289,6 +289,7 @@ def _concat_conditioning(parts: Sequence[BatchPart], counts: Sequence[int]) -> C
 
 
 def _nothing_known(like: Conditioning, count: int) -> Conditioning:
+    """Conditioning of the same form without known values, for samples in a batch with conditioned ones."""
     first = torch.zeros(count, dtype=torch.long, device=like.kind.device)
     selected = _select_known(like, first)
     nothing: dict[str, Any] = {name: torch.zeros_like(getattr(selected, name)) for name in _MASKS}

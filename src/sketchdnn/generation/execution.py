@@ -1,4 +1,4 @@
-"""Where the work of a request is done: by default in the thread that asks for it."""
+"""Where the work of a request is done: by default in the thread of the caller."""
 
 from __future__ import annotations
 

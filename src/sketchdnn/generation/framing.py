@@ -3,7 +3,7 @@
 A frame is the box of the finished sketch, centered, its larger side from −1 to 1. The size of that box over the size of
 the part, the scale, and the direction in which it extends are unknown, so several are tried.
 
-The model has 16 rows. Of a larger part it sees a `context`.
+The model has 16 rows. Of a larger part its input is a `context`.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ NUM_CHOICES = 3
 _AT_A_SIDE = 0.25
 # An added primitive this close to another, as a fraction of the size, is a duplicate.
 DUPLICATE_TOLERANCE = 0.01
-# Why an added primitive is left out.
+# The reason for leaving out an added primitive.
 COLLAPSED = "too small, or too far out, for the coordinates of the part"
-# What had an idea: the model, or the geometry of the part alone (`geometric_ideas`).
+# The source of an idea: the model, or the geometry of the part alone (`geometric_ideas`).
 Origin = Literal["model", "geometry"]
 # A noise index that no sampler reaches.
 _FRAME_NOISE = 2**31 - 1
@@ -60,8 +60,8 @@ class FramedPart:
         sample: Selects the noise.
         added_kinds: The kinds of the primitives to add, if fixed.
         scale: The size of the frame over that of the context.
-        context: The primitives of the part that the model sees; None means all.
-        stand_in: Lines that it sees instead of an outline.
+        context: The primitives of the part that are input of the model; None means all.
+        stand_in: Lines that are input instead of an outline.
     """
 
     part: Sketch
@@ -74,18 +74,18 @@ class FramedPart:
 
     @property
     def known(self) -> Sketch:
-        """What the model sees, in frame coordinates.
+        """The input of the model, in frame coordinates.
 
-        What is too small there is left out: in single precision it would collapse.
+        Primitives that are too small there are left out: in single precision they would collapse.
         """
         if self.context is None:
             return self._framed(self.part)
-        seen = self.part.select(self.context)
-        return self._framed(replace(seen, primitives=seen.primitives + self.stand_in))
+        context = self.part.select(self.context)
+        return self._framed(replace(context, primitives=context.primitives + self.stand_in))
 
     @property
     def framed(self) -> Sketch:
-        """The whole part in frame coordinates, without what is too small there."""
+        """The whole part in frame coordinates, without primitives that are too small there."""
         return self._framed(self.part)
 
     def _framed(self, sketch: Sketch) -> Sketch:
@@ -145,10 +145,10 @@ def frame_part(
     choices = uniform(seed, noise_ids, _FRAME_NOISE, (NUM_CHOICES,)).tolist()
     parts = []
     for trial, (sample, numbers) in enumerate(zip(samples, choices, strict=True)):
-        seen, stand_in = (None, ()) if contexts is None else contexts[trial]
-        box = bounds(part if seen is None else [*part.select(seen), *stand_in])
+        context, stand_in = (None, ()) if contexts is None else contexts[trial]
+        box = bounds(part if context is None else [*part.select(context), *stand_in])
         scale, frame = choose_frame(box, scales, trial, len(samples), numbers)
-        parts.append(FramedPart(part, frame, sample, scale=scale, context=seen, stand_in=stand_in))
+        parts.append(FramedPart(part, frame, sample, scale=scale, context=context, stand_in=stand_in))
     return parts
 
 

@@ -356,7 +356,7 @@ class _Search:
     def _choose_of(self, passing: Sequence[GeneratedSketch], checked: int, conditions: Conditions) -> GeneratedSketch:
         """The passing attempt of the highest score, else the one closest to the conditions.
 
-        Of closed sketches, which mostly have the highest score there is, the one of the highest design score.
+        If sketches must be closed, the highest design score decides between equal scores.
         """
         best_of = conditions.best_of
         if passing:
@@ -364,8 +364,8 @@ class _Search:
                 passing = [replace(attempt, score=score_sketch(attempt.sketch)) for attempt in passing]
 
             def rank(attempt: GeneratedSketch) -> tuple[float, float]:
-                judged = score_design(attempt.sketch).value if conditions.closed and best_of > 1 else 0.0
-                return (attempt.score or 0.0, judged)
+                design = score_design(attempt.sketch).value if conditions.closed and best_of > 1 else 0.0
+                return (attempt.score or 0.0, design)
 
             chosen = max(passing, key=rank)  # the first of the best
             if len(passing) < best_of:

@@ -2,7 +2,7 @@
 
 | goal | ideas |
 |---|---|
-| close | lines and corners between the open ends; the other side of a part that is half of something |
+| close | lines and corners between the open ends; the mirror image of a part that is one half |
 | inside | mirror images that are missing; further holes of a row or a circle; holes at the centers of round corners |
 
 They join the candidates of the model and are repaired, scored and sorted like them.
@@ -41,18 +41,18 @@ MAX_IDEAS = 12
 _STRAIGHT = 0.02
 # Corners that turn by less than this are no place for a hole (radians).
 _ROUND_CORNER = 1.2
-# The end of a lug, which takes a hole without a second one like it.
+# A single arc gets a hole if it turns by at least this, as the end of a lug does (radians).
 _ROUND_END = 2.6
 # Of a hole at the center of a round corner: its radius over that of the corner, and the least as a share of the size.
 _HOLE, _SMALLEST_HOLE = 0.5, 0.012
 # The centers of a row keep this distance from the box of the part, in radii.
 _MARGIN = 1.5
-# A circle of more holes is no pattern that a part shows.
+# More places on a circle are not taken for a pattern of holes.
 _MAX_ON_CIRCLE = 12
 
 
 def geometric_ideas(part: Sketch, goal: Goal) -> list[Additions]:
-    """What may be added to a part without a model. Some may not fit; those go like the model's."""
+    """What may be added to a part without a model. Those that cannot stay are removed later, as for the model."""
     if goal == "extend":
         return []
     ideas = _features(part) if goal == "inside" else _closings(part)
@@ -105,7 +105,7 @@ def _ends(part: Sketch, chain: Chain) -> tuple[_End, _End]:
 
 
 def _direction(curve: Primitive, *, at_end: bool) -> Vec:
-    """The direction in which a line or arc leaves itself at its start or its end."""
+    """The outward direction of a line or arc at its start or its end."""
     sign = 1.0 if at_end else -1.0
     if isinstance(curve, Arc):
         angle = curve.end_angle if at_end else curve.start_angle
@@ -126,7 +126,7 @@ def _corners(first: _End, second: _End) -> Iterator[Additions]:
         dx, dy = b[0] - a[0], b[1] - a[1]
         s, t = (dx * q[1] - dy * q[0]) / cross, (dx * p[1] - dy * p[0]) / cross
         near = 2 * CLOSE_TOLERANCE * math.dist(a, b)
-        # Straight on means ahead, not back over the part.
+        # A line that goes straight on must lead away from the part.
         if (s if straight else abs(s)) > near and (t if other_straight else abs(t)) > near:
             corner = (a[0] + s * p[0], a[1] + s * p[1])
             yield (Line(a, corner), Line(corner, b))
@@ -279,6 +279,6 @@ def _round_corners(part: Sketch, outer: Loop) -> Iterator[Additions]:
         radius = present[0].radius if present else _HOLE * corners[0].radius
         if radius < _SMALLEST_HOLE * bounds(part).size or (len(corners) == 1 and corners[0].sweep < _ROUND_END):
             continue
-        centers = list(dict.fromkeys((arc.center) for arc in corners))
+        centers = list(dict.fromkeys(arc.center for arc in corners))
         free = [at for at in centers if all(math.dist(hole.center, at) > near for hole in holes)]
         yield tuple(Circle(at, radius) for at in free)

@@ -1,4 +1,4 @@
-"""What a completion is asked for, and which additions can stay.
+"""The goals of a completion, and which additions can stay.
 
 | goal | what is added |
 |---|---|
@@ -62,7 +62,7 @@ def prune(sketch: Sketch, num_given: int, goal: Goal, window: Box | None = None,
     Args:
         sketch: The part, followed by what was added.
         num_given: Number of primitives of the part.
-        goal: What was asked for.
+        goal: The goal.
         window: The box that additions must lie in, if any.
         final: Whether open additions are faults too: before repair, an open end may still be joined.
     """

@@ -1,4 +1,4 @@
-"""From sampled candidates to suggestions: additions that cannot stay go, the rest is repaired, scored and sorted."""
+"""Suggestions from sampled candidates: remove additions that cannot stay; repair, score and sort the rest."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .goals import Goal, additions, open_ends, prune, without_new_construction
 from .repair import RepairReport, repair_sketches
 from .variants import regular_variants, symmetry_axes
 
-# A group of additions goes if the score is higher by this without it.
+# A group of additions is removed if the score is higher by this without it.
 _MIN_GAIN = 0.02
 # What counts beside the score, fitted so that real originals rank before candidates (docs/completion.md): each axis of
 # symmetry of the whole, each degree of freedom that was added, each added curve, the share of the samples with the same
@@ -103,7 +103,7 @@ class Finisher:
             if self._adds_enough(whole):
                 shortfall = self._find_shortfall(whole)
                 if shortfall is not None and each.origin == "geometry":
-                    continue  # it may serve another request
+                    continue  # only the model's candidates may fail the request
                 finished = self._with_sketch(each, whole)
                 merit = value + self._regularity(part, finished) + _MISFIT_WEIGHT * each.misfit
                 candidates.append(Candidate(part, finished, value, merit, shortfall, report))
@@ -141,7 +141,7 @@ class Finisher:
     def _repair(
         self, candidates: Sequence[tuple[FramedPart, CompletedPart]]
     ) -> list[tuple[Sketch, RepairReport | None]]:
-        """The candidates after repair of what was added, if it is asked for; of a large part it sees the context."""
+        """The candidates after repair, if the request includes it. Of a large part, repair takes only the context."""
         results: list[tuple[Sketch, RepairReport | None]] = [(each.sketch, None) for _, each in candidates]
         if not self.request.repair:
             return results
@@ -168,9 +168,9 @@ class Finisher:
         return bool(added) if self.request.added_kinds is not None else any(not p.construction for p in added)
 
     def _regularity(self, part: FramedPart, completed: CompletedPart) -> float:
-        """What few free dimensions and symmetry add to the score: candidates differ more in these than in defects."""
+        """What ranks a candidate beside its score: symmetry, added degrees of freedom and added curves."""
         sketch, num_given = completed.sketch, len(self.part)
-        # The more curves an image has, the more it repeats: those of geometry do not count.
+        # Curves of geometric ideas do not count: they repeat those of the part.
         added = sketch.primitives[num_given:] if completed.origin == "model" else ()
         curves = sum(not p.construction and p.kind is not Kind.POINT for p in added)
         symmetry = _AXIS_WEIGHT * len(symmetry_axes(sketch.primitives))
@@ -185,7 +185,7 @@ class Finisher:
         return candidate.part.sample if candidate.completed.origin == "model" else None
 
     def _context(self, idea: Sequence[Primitive]) -> tuple[int, ...] | None:
-        """What repair looks at: of a large part, what is near to the additions."""
+        """The primitives of a large part that are near to the additions, as the input of repair; None means all."""
         if len(self.part) <= MAX_CONTEXT:
             return None
         return choose_context(self.part, [bounds([p]).center for p in idea]).primitives
@@ -197,7 +197,7 @@ class Finisher:
         return replace(completed, sketch=sketch, num_added=len(sketch) - len(self.part))
 
     def _local(self, part: FramedPart, completed: CompletedPart) -> Sketch:
-        """The context and what was added: all that repair looks at."""
+        """The input of repair: the context and what was added."""
         if part.context is None:
             return completed.sketch
         return completed.sketch.select([*part.context, *range(len(self.part), len(completed.sketch))])
@@ -272,7 +272,7 @@ class Finisher:
 
 
 def _balanced(ranked: Sequence[int], candidates: Sequence[Candidate], count: int) -> list[int]:
-    """The first `count`, but no more than half of them of geometry where the model has enough."""
+    """The first `count`; at most half of them are of geometry, if there are enough of the model."""
     of_model = [number for number in ranked if candidates[number].completed.origin == "model"]
     others = [number for number in ranked if number not in of_model]
     num_others = max(count // 2, count - len(of_model))
@@ -280,7 +280,7 @@ def _balanced(ranked: Sequence[int], candidates: Sequence[Candidate], count: int
 
 
 def _curves(added: Sequence[Primitive]) -> Sequence[Primitive]:
-    """What makes the idea of additions: their curves; if there are none, all."""
+    """The additions that ideas are compared by: the curves, or all if there are none."""
     return [p for p in added if not p.construction and p.kind is not Kind.POINT] or added
 
 

@@ -111,7 +111,7 @@ def _far_end(p: Primitive, *, forward: bool) -> Vec:
 
 
 def _aligned(added: Additions, part: Sketch) -> Additions:
-    """Closed shapes moved so that their centers are level with an end, a middle or a center of the part, if near."""
+    """Closed shapes moved so that their centers are level with the nearest of `_places`, if near."""
     whole = Sketch(part.primitives + added)
     near = _ALIGNED * bounds(part).size
     levels = [sorted({place[axis] for place in _places(part)}) for axis in (0, 1)]
@@ -133,7 +133,7 @@ def _nearest(value: float, levels: Sequence[float], near: float) -> float:
 
 
 def _places(part: Sketch) -> list[Vec]:
-    """Where centers of holes belong: the middle of the part, of its edges and of its closed shapes."""
+    """Places to align holes with: the centers of the part, its lines, its arcs and its closed shapes."""
     shape = profile(part, CLOSE_TOLERANCE)
     places = [bounds(part).center]
     loops = [[part.primitives[edge.primitive_index] for edge in loop.edges] for loop in shape.loops]

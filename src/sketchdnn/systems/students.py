@@ -13,7 +13,7 @@ from typing import Any
 from torch import Tensor
 
 from sketchdnn.errors import SketchError
-from sketchdnn.networks.low_rank import adapters, add_adapters
+from sketchdnn.networks.low_rank import LowRankLinear, adapters, add_adapters
 from sketchdnn.networks.set_denoiser import SetDenoiserConfig
 
 from .sketchdnn import FEW_STEP_METHODS, FewStepMethod, SketchDNNConfig, SketchDNNSystem
@@ -24,7 +24,7 @@ _NEW_LAYER = "embed_next_level"
 
 @dataclass(frozen=True, slots=True)
 class StudentFacts:
-    """What a stored student is beside its weights. A rank of 0 means that all weights are its own."""
+    """The method and the rank of a stored student. A rank of 0 means that all weights are its own."""
 
     method: FewStepMethod
     rank: int
@@ -73,7 +73,7 @@ def student_tensors(student: SketchDNNSystem) -> dict[str, Tensor]:
     """The weights to store: all of them, or those that an adapter changes."""
     if not student_rank(student):
         return student.state_dict()
-    fixed = {f"{name}.weight" for name, layer in student.named_modules() if layer in set(adapters(student))}
+    fixed = {f"{name}.weight" for name, layer in student.named_modules() if isinstance(layer, LowRankLinear)}
     return {name: weight for name, weight in student.state_dict().items() if name not in fixed}
 
 

@@ -66,8 +66,8 @@ def parse_distill_settings(
 
     Args:
         overrides: As `training.NAME=VALUE` and `distill.NAME=VALUE`.
-        own: Settings of distillation; `overrides` go before them.
-        options: Settings of training, without those that are None; they go before `overrides`.
+        own: Settings of distillation; `overrides` take precedence over them.
+        options: Settings of training; those that are not None take precedence over `overrides`.
 
     Raises:
         SketchError: A setting is unknown, of the wrong type or out of range.

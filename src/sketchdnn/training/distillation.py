@@ -75,7 +75,7 @@ def draw_transitions(
     start = torch.where(starts < other_starts, level.clamp(min=0.1), 1.0)
 
     def step(number: Tensor) -> Tensor:
-        """The step with so many to come."""
+        """The step from which `number` transitions lead to the end."""
         fraction = start * number / count
         return torch.maximum((num_steps * fraction.square()).round().long(), number).clamp(max=num_steps)
 
@@ -101,7 +101,7 @@ class Problem:
     uniform: Float[Tensor, " batch"]
 
     def visible(self, state: LogitBatch) -> SketchBatch:
-        """A state as networks see it: known parts are clean."""
+        """A state as input of a network: known parts are clean."""
         return self.mask.fill_rows(self.x0, state.batch())
 
     def error_scale(self, t: Int[Tensor, " batch"]) -> Float[Tensor, " batch"]:
@@ -155,7 +155,7 @@ class StepData(NamedTuple):
 
 
 class FlowMap:
-    """Regression on the teacher's mean prediction along its path from t to s."""
+    """Regression on the teacher's mean prediction along its path from t to s. The student is trained at every step."""
 
     critic: SketchDNNSystem | None = None
 
@@ -195,7 +195,7 @@ class FlowMap:
         state, previous, start = problem.state, problem.previous, process.levels(problem.t)
         mean = previous_params = None
         for number, (u, following) in enumerate(pairwise(steps)):
-            # Steps closer than one are not taken: the last of a short path repeats the one before, without effect.
+            # On a short path some steps round to the same number; these change nothing.
             moves = following < u
             at_u, at_next = (
                 process.levels(u.clamp(min=1)),
@@ -265,8 +265,8 @@ class MomentMatching:
     def _noise_again(self, generated: SketchBatch, problem: Problem) -> tuple[Tensor, LogitBatch, Prediction]:
         """A level r between s and t, X_r from the posterior, and a previous prediction for the networks there.
 
-        The previous prediction is the teacher's from more noise. It depends on X_r and on new noise only: with X_t in
-        it, the critic could find out the generated sketch.
+        The previous prediction is the teacher's from more noise. It depends on X_r and on new noise only: X_t would
+        reveal the generated sketch to the critic.
         """
         process = problem.process
         root_t, root_s = (x.double().sqrt() for x in (problem.t, problem.s))

@@ -1,7 +1,7 @@
 """Design intent beyond single relations: mirror symmetry about an upright or a level axis.
 
-A sketch of which the outline is its own mirror image to within a small distance was meant to be symmetric. The
-distance is larger than the noise of single points: designers' sketches hardly ever are symmetric except for so little
+A sketch whose outline is its own mirror image to within a small distance is taken as meant to be symmetric. The
+distance is larger than the noise of single points: designers' sketches hardly ever miss symmetry by so little
 (`docs/constraints.md`). Only a sketch that was drawn with noise is changed: in an exact one, a small difference was
 meant.
 
@@ -135,7 +135,7 @@ class _Symmetry(NamedTuple):
 
 
 def _find_symmetry(points: _Points, axis: int, held: Collection[int], *, may_shift: bool) -> _Symmetry | None:
-    """The symmetry about the axis on which most of the sketch agrees."""
+    """The symmetry about the axis with the most mirrored primitives; None if the outline is not mirrored."""
     best: tuple[tuple[int, float], _Symmetry] | None = None
     for place in _places(points, axis, held) if may_shift else [0.0]:
         symmetry, off = _match(points, axis, place)
