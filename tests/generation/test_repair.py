@@ -22,6 +22,7 @@ from sketchdnn.systems import System
 
 MARK = Constraint(ConstraintType.OTHER, (Ref(0),), name="repaired")
 PART = Sketch((Line((0, 0), (60, 0)), Line((60, 0), (60, 40)), Circle((30, 20), 8)), units="mm")
+BESIDE = Circle((100, 20), 5)
 CORNERS = [(0.0, 0.0), (1.0, 0.0), (1.0, 1.0), (0.0, 1.0)]
 REPORT = RepairReport(("line 1 was dropped",), ("drop",), 0.01, 7)
 
@@ -87,9 +88,11 @@ def test_conditions_and_completions_are_judged_after_repair(system: System, monk
     (each,) = draw(system, 1, steps=3, conditions=conditions, repair=True)
     assert each.attempts == MAX_ATTEMPTS
     assert "it has 8 primitives, not 9" in str(each.shortfall)
-    replace_repair(monkeypatch, lambda sketch: Sketch(sketch.primitives[:8], units=sketch.units))
-    for each in complete(system, CompleteRequest(part=PART, count=2, steps=3, primitives=12)):
-        assert (each.sketch.primitives[:3], len(each.sketch) <= 8) == (PART.primitives, True)
+    replace_repair(monkeypatch, lambda sketch: Sketch((*sketch.primitives[: len(PART)], BESIDE), units=sketch.units))
+    for each in complete(
+        system, CompleteRequest(part=PART, count=2, steps=3, primitives=12, goal="extend", candidates=10)
+    ):
+        assert each.sketch.primitives == (*PART.primitives, BESIDE)
         assert f"it has {len(each.sketch)} primitives, not 12" in str(each.shortfall)
         assert each.repair is not None
         assert each.repair.actions == REPORT.actions

@@ -60,7 +60,7 @@ def missing_images(primitives: Sequence[Primitive], mirror: Mirror, distance: fl
 
     >>> holes = [Circle((-3, 0), 1), Circle((3, 0), 1), Circle((5, 0), 1)]
     >>> missing_images(holes, Mirror(0, 0.0), 0.01)
-    (Circle(center=(-5.0, 0), radius=1, construction=False),)
+    (Circle(center=(-5.0, 0.0), radius=1, construction=False),)
     """
     images = []
     for p in primitives:
