@@ -79,7 +79,9 @@ def test_something_else_repeats_nothing_and_more_like_this_varies(found):
     one = found["expressions"]
     assert one["first"] >= 1
     assert one["others"] >= 1
-    assert one["repeated"] == 0
+    if one["repeated"]:  # in ten steps the model found nothing else: a sentence says so, and the tiles stay
+        assert one["repeated"] == one["others"] == one["first"]
+        assert "model added nothing that can stay" in one["message"]
     assert one["more"] >= 1
 
 

@@ -176,7 +176,7 @@ def expressions():
     first = [r["sketch"]["primitives"] for r in panel.results]
     panel.something_else()
     wait(lambda: panel.task is None)
-    others = [r["sketch"]["primitives"] for r in panel.results]
+    others, message = [r["sketch"]["primitives"] for r in panel.results], panel.message.text()
     panel.tiles.choose(0)
     panel.more_like_this()
     wait(lambda: panel.task is None)
@@ -192,6 +192,7 @@ def expressions():
         first=len(first),
         others=len(others),
         repeated=sum(one in first for one in others),
+        message=message,
         more=more,
         accepted=accepted,
     )
