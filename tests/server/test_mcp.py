@@ -205,7 +205,7 @@ def test_a_call_stops_at_its_time_limit() -> None:
     assert "it takes longer than 0.05 seconds" in content.text
 
 
-def test_a_cancelled_call_stops_and_the_next_one_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_canceled_call_stops_and_the_next_one_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
     ends: list[str] = []
 
     class Recording(SketchDNN):

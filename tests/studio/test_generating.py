@@ -72,7 +72,7 @@ def test_cancel_ends_the_job(studio: Studio) -> None:
     page.click("#generate")
     expect(page.locator("#generate-progress")).to_be_visible()
     page.click("#cancel-generate")
-    expect(page.locator("#message")).to_contain_text("Cancelled")
+    expect(page.locator("#message")).to_contain_text("Canceled")
     expect(page.locator("#cancel-generate")).to_be_hidden()
     for _ in range(200):  # the batch under way ends with its step
         with urllib.request.urlopen(f"{studio.url}api/v1/health") as response:

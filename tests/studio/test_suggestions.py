@@ -69,7 +69,7 @@ def test_more_like_this_and_something_else(quick: Studio) -> None:
     expect(page.locator("#message")).to_contain_text("Accepted. Suggestion 1")
 
 
-def test_completion_can_be_cancelled(quick: Studio) -> None:
+def test_completion_can_be_canceled(quick: Studio) -> None:
     page = quick.page
     quick.open_sketch(plate())
     page.evaluate("document.documentElement.dataset.steps = '400'")

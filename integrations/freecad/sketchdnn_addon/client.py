@@ -15,6 +15,7 @@ from . import texts
 HOST = "127.0.0.1"
 _BASE = "/api/v1"
 _BUSY = (429, 503)
+_NEEDS_TOKEN = 401
 Event = tuple[str, dict[str, Any]]
 
 
@@ -22,12 +23,16 @@ class ServerError(Exception):
     """Why there is no answer, in one sentence that says what to do."""
 
 
+class TokenError(ServerError):
+    """The server needs a token, and the add-on sends none."""
+
+
 class BusyError(ServerError):
     """The server refuses the call for now, with status 429 or 503."""
 
 
-class CancelledError(Exception):
-    """The user has cancelled the call."""
+class CanceledError(Exception):
+    """The user has canceled the call."""
 
 
 class Client:
@@ -36,11 +41,11 @@ class Client:
     def __init__(self, port: int, timeout: float = 180.0) -> None:
         self.port, self.timeout = port, timeout
         self._connection: http.client.HTTPConnection | None = None
-        self._cancelled = False
+        self._canceled = False
 
     def cancel(self) -> None:
         """End the running call. The server cancels its job when the connection closes."""
-        self._cancelled = True
+        self._canceled = True
         connection = self._connection
         if connection is not None and connection.sock is not None:
             with suppress(OSError):
@@ -81,10 +86,12 @@ class Client:
     def _send(self, method: str, path: str, body: bytes | None, kind: str, accept: str) -> http.client.HTTPResponse:
         connection = self._connection = http.client.HTTPConnection(HOST, self.port, timeout=self.timeout)
         connection.connect()
-        if self._cancelled:
-            raise CancelledError
+        if self._canceled:
+            raise CanceledError
         connection.request(method, _BASE + path, body, {"Content-Type": kind, "Accept": accept})
         response = connection.getresponse()
+        if response.status == _NEEDS_TOKEN:
+            raise TokenError(needs_token(self.port))
         if response.status >= 400:
             kind_of = BusyError if response.status in _BUSY else ServerError
             raise kind_of(_error_sentence(response))
@@ -93,22 +100,22 @@ class Client:
     @contextmanager
     def _sentences(self) -> Iterator[None]:
         """Turn what can go wrong with a connection into a sentence, and close it."""
-        if self._cancelled:
-            raise CancelledError
+        if self._canceled:
+            raise CanceledError
         try:
             yield
         except (OSError, http.client.HTTPException, json.JSONDecodeError) as error:
-            if not self._cancelled:
+            if not self._canceled:
                 raise ServerError(_connection_sentence(error, self.port)) from error
         except ServerError:
-            if not self._cancelled:
+            if not self._canceled:
                 raise
         finally:
             connection, self._connection = self._connection, None
             if connection is not None:
                 connection.close()
-        if self._cancelled:
-            raise CancelledError
+        if self._canceled:
+            raise CanceledError
 
 
 def _connection_sentence(error: Exception, port: int) -> str:
@@ -123,6 +130,14 @@ def missing(port: int) -> str:
     """What to do when no server answers."""
     return texts.tr(
         "No SketchDNN server answers on port {0}: start it with “sketchdnn serve”, or set its command in "
+        "Edit → Preferences → SketchDNN."
+    ).format(port)
+
+
+def needs_token(port: int) -> str:
+    """What to do when the server was started with a token."""
+    return texts.tr(
+        "The server on port {0} needs a token: start one without SKETCHDNN_TOKEN, or set another port in "
         "Edit → Preferences → SketchDNN."
     ).format(port)
 

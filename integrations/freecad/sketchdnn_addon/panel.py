@@ -147,7 +147,7 @@ class Panel:
         task.status.connect(lambda text: self._if_current(task, lambda: self.show_message(text)))
         task.succeeded.connect(lambda result: self._ended(task, lambda: on_result(result)))
         task.failed.connect(lambda text: self._ended(task, lambda: self.show_error(text)))
-        task.cancelled.connect(lambda: self._ended(task, lambda: self.show_message(tr("Cancelled."))))
+        task.canceled.connect(lambda: self._ended(task, lambda: self.show_message(tr("Canceled."))))
         self.progress.setRange(0, 0)
         self.progress_row.show()
         self.show_message(tr("Asking the server…"))

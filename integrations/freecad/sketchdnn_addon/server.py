@@ -13,7 +13,7 @@ from time import monotonic, sleep
 from typing import BinaryIO
 
 from . import texts
-from .client import CancelledError, Client, ServerError, missing
+from .client import CanceledError, Client, ServerError, TokenError, missing
 from .settings import Settings
 
 _POLL_SECONDS = 0.2
@@ -39,12 +39,12 @@ class Server:
         self._process: subprocess.Popen[bytes] | None = None
         self.log = Path(tempfile.gettempdir()) / f"sketchdnn-freecad-{os.getpid()}.log"
 
-    def ensure(self, settings: Settings, is_cancelled: Callable[[], bool], on_status: Callable[[str], None]) -> None:
+    def ensure(self, settings: Settings, is_canceled: Callable[[], bool], on_status: Callable[[str], None]) -> None:
         """Return once a server answers.
 
         Raises:
             ServerError: If none answers and none can be started.
-            CancelledError: If the user cancels the wait.
+            CanceledError: If the user cancels the wait.
         """
         with self._lock:
             if self._answers(settings.port):
@@ -54,7 +54,7 @@ class Server:
             on_status(texts.tr("Starting the SketchDNN server…"))
             self._stop()
             self._process = self._start(settings)
-            self._wait(settings, is_cancelled)
+            self._wait(settings, is_canceled)
 
     def stop(self) -> None:
         """End the server if this FreeCAD has started it."""
@@ -70,6 +70,8 @@ class Server:
     def _answers(self, port: int) -> bool:
         try:
             answer = Client(port, _HEALTH_SECONDS).health()
+        except TokenError:
+            raise
         except ServerError as error:
             if isinstance(error.__cause__, ConnectionRefusedError):
                 return False
@@ -99,12 +101,12 @@ class Server:
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0)
         return os.fdopen(os.open(self.log, flags, 0o600), "wb")
 
-    def _wait(self, settings: Settings, is_cancelled: Callable[[], bool]) -> None:
+    def _wait(self, settings: Settings, is_canceled: Callable[[], bool]) -> None:
         deadline = monotonic() + settings.patience
         while monotonic() < deadline:
             process = self._process
-            if is_cancelled():
-                raise CancelledError
+            if is_canceled():
+                raise CanceledError
             if process is None or process.poll() is not None:
                 raise ServerError(
                     texts.tr(

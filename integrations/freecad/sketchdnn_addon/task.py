@@ -10,7 +10,7 @@ from typing import Any
 import FreeCAD
 
 from . import texts
-from .client import BusyError, CancelledError, Client, ServerError
+from .client import BusyError, CanceledError, Client, ServerError
 from .qt import QtCore, QtWidgets
 from .server import SERVER
 from .settings import Settings
@@ -24,7 +24,7 @@ class Task(QtCore.QThread):
     """One piece of work with the server: `work(task)` runs in the thread and returns the result.
 
     The signals are `progressed` (0 to 1), `received` (a part of the result), `status` (a sentence), and one of
-    `succeeded` (the result), `failed` (a sentence) and `cancelled`.
+    `succeeded` (the result), `failed` (a sentence) and `canceled`.
     """
 
     progressed = QtCore.Signal(float)
@@ -32,14 +32,14 @@ class Task(QtCore.QThread):
     status = QtCore.Signal(str)
     succeeded = QtCore.Signal(object)
     failed = QtCore.Signal(str)
-    cancelled = QtCore.Signal()
+    canceled = QtCore.Signal()
 
     def __init__(self, work: Callable[[Task], Any]) -> None:
         super().__init__()
         self.settings = Settings.load()
         self._work = work
         self._client: Client | None = None
-        self._is_cancelled = False
+        self._is_canceled = False
         self.finished.connect(self._forget)
 
     def begin(self) -> None:
@@ -48,8 +48,8 @@ class Task(QtCore.QThread):
         self.start()
 
     def cancel(self) -> None:
-        """Ask the work to end; the signal `cancelled` follows."""
-        self._is_cancelled = True
+        """Ask the work to end; the signal `canceled` follows."""
+        self._is_canceled = True
         client = self._client
         if client is not None:
             client.cancel()
@@ -57,10 +57,10 @@ class Task(QtCore.QThread):
     def run(self) -> None:
         """What the thread does; called by Qt."""
         try:
-            SERVER.ensure(self.settings, lambda: self._is_cancelled, self.status.emit)
+            SERVER.ensure(self.settings, lambda: self._is_canceled, self.status.emit)
             result = self._work(self)
-        except CancelledError:
-            self.cancelled.emit()
+        except CanceledError:
+            self.canceled.emit()
         except ServerError as error:
             self.failed.emit(str(error))
         except Exception as error:  # noqa: BLE001  a thread has nobody to raise to
@@ -94,8 +94,8 @@ class Task(QtCore.QThread):
     def _with_retries(self, call: Callable[[Client], dict[str, Any]]) -> dict[str, Any]:
         """Call again after a pause while the server is busy."""
         for attempt in range(_ATTEMPTS):
-            if self._is_cancelled:
-                raise CancelledError
+            if self._is_canceled:
+                raise CanceledError
             self._client = Client(self.settings.port)
             try:
                 return call(self._client)
@@ -104,7 +104,7 @@ class Task(QtCore.QThread):
                     raise
                 self.status.emit(texts.tr("The server is busy; waiting…"))
                 time.sleep(_PAUSE_SECONDS)
-        raise CancelledError
+        raise CanceledError
 
     def _forget(self) -> None:
         _RUNNING.discard(self)

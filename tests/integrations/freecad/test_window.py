@@ -156,7 +156,7 @@ def test_import_makes_a_constrained_sketch(found):
 
 
 def test_cancel_ends_a_request_at_once(found):
-    assert found["cancel"]["message"] == "Cancelled."
+    assert found["cancel"]["message"] == "Canceled."
     assert found["cancel"]["seconds"] < 3
     assert found["cancel"]["tiles"] == 0
 
@@ -184,6 +184,7 @@ def test_without_a_server_a_sentence_says_what_to_do(found):
     assert "pip install sketchdnn[studio]" in messages["no command"]
     assert messages["ends at once"].startswith("The SketchDNN server ends as it starts")
     assert messages["taken"].startswith("Another program answers on port")
+    assert "needs a token" in messages["token"]
 
 
 def test_the_server_ends_when_the_window_is_closed(freecad_window, tmp_path):

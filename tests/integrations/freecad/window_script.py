@@ -6,8 +6,10 @@ Its job is a JSON file. What is found is written as lines of JSON; tests judge t
 import ctypes
 import json
 import os
+import shlex
 import signal
 import socket
+import subprocess
 import sys
 import threading
 import time
@@ -365,7 +367,7 @@ def import_dxf():
 
 
 def cancel():
-    """A running request is cancelled; the panel stays open."""
+    """A running request is canceled; the panel stays open."""
     from sketchdnn_addon.panel import Panel
 
     document, sketch = opened("ed5110_Bielle", "Sketch004")
@@ -414,7 +416,7 @@ def killed():
 
 
 def missing():
-    """No server and none to start; a command that does not exist, or ends at once; another program on the port."""
+    """No server and none to start; a command that does not exist, or ends at once; a port that is taken."""
     from sketchdnn_addon.server import SERVER
 
     group = FreeCAD.ParamGet(PARAMETERS)
@@ -440,6 +442,12 @@ def missing():
         group.SetInt("Port", other.getsockname()[1])
         threading.Thread(target=lambda: other.accept()[0].sendall(b"hello\r\n\r\n"), daemon=True).start()
         asked("taken")
+    command = [*shlex.split(JOB["command"]), "serve", "--port", "0"]
+    environment = os.environ | {"SKETCHDNN_TOKEN": "0123456789"}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        group.SetInt("Port", int(process.stdout.readline().strip().rstrip("/").rpartition(":")[2]))
+        asked("token")
+        process.terminate()
     report("missing", **messages)
     FreeCAD.closeDocument(document.Name)
 

@@ -15,6 +15,10 @@
       <translation type="unfinished" />
     </message>
     <message>
+      <source>The server on port {0} needs a token: start one without SKETCHDNN_TOKEN, or set another port in Edit → Preferences → SketchDNN.</source>
+      <translation type="unfinished" />
+    </message>
+    <message>
       <source>The SketchDNN server answers with error {0}: check its version.</source>
       <translation type="unfinished" />
     </message>
@@ -451,7 +455,7 @@
       <translation type="unfinished" />
     </message>
     <message>
-      <source>Cancelled.</source>
+      <source>Canceled.</source>
       <translation type="unfinished" />
     </message>
     <message>

@@ -89,7 +89,7 @@ async function run(path, request, title, nameOf) {
   for (const waiting of grid.querySelectorAll(".waiting")) waiting.remove();
   showState();
   if (done) showMessage(`${plural(shown.results.length, "sketch", "sketches")} in ${done.seconds.toFixed(1)} s.`);
-  else if (own.signal.aborted) showMessage(`Cancelled; ${shown.results.length} of ${request.count} sketches are ready.`);
+  else if (own.signal.aborted) showMessage(`Canceled; ${shown.results.length} of ${request.count} sketches are ready.`);
 }
 
 /** The line above the cards, and which of its buttons there are. `done` is the share of the work, if any is under way. */
