@@ -145,6 +145,22 @@ def test_solid_is_exported_in_real_size(server: RunningServer, freecadcmd: str) 
     assert "/tmp" not in sentence
 
 
+def test_client_with_too_many_quick_calls_is_refused(server: RunningServer) -> None:
+    assert server.service is not None
+    calls, most = server.service.quick_calls, server.service.limits.quick_per_client
+    calls["127.0.0.1"] = most
+    refused = server.post("/inspect", {"sketch": OPEN_PLATE.to_dict()})
+    assert (refused.status_code, refused.headers["Retry-After"]) == (429, "1")
+    assert refused.json()["error"].startswith(f"You have {most} requests of this kind in work")
+    assert server.get("/health").status_code == 200
+    calls["127.0.0.1"] = most - 1
+    assert server.post("/inspect", {"sketch": OPEN_PLATE.to_dict()}).status_code == 200
+    assert calls["127.0.0.1"] == most - 1
+    del calls["127.0.0.1"]
+    assert server.post("/inspect", {"sketch": OPEN_PLATE.to_dict()}).status_code == 200
+    assert not calls
+
+
 def test_answers_are_sent_with_headers_that_protect_the_page(server: RunningServer) -> None:
     for path in ("/api/v1/health", "/", "/api/v1/none"):
         headers = server.client.get(path).headers

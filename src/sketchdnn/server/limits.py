@@ -29,6 +29,7 @@ class Limits:
         running: Model calls that are worked on at a time.
         waiting: Model calls that wait.
         per_client: Model calls of one client, running and waiting.
+        quick_per_client: Quick calls of one client at a time.
         requests: Requests of all kinds at a time.
         worker_bytes: Memory of a worker process beyond that of its start.
         stop_seconds: Time for running jobs to finish after SIGTERM.
@@ -51,6 +52,7 @@ class Limits:
     running: int = 32
     waiting: int = 64
     per_client: int = 8
+    quick_per_client: int = 16
     requests: int = 512
     worker_bytes: int = 2**30
     stop_seconds: float = 1.5

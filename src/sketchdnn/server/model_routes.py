@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from .jobs import ENDED, Job
 from .model_calls import Work
-from .quick_routes import ERRORS, service_of
+from .quick_routes import ERRORS, client_of, service_of
 from .responses import AsciiJSONResponse
 from .schema import (
     CompleteBody,
@@ -84,6 +84,5 @@ async def cancel_job(request: Request, job_id: str) -> Response:
 
 async def _submit(request: Request, kind: str, work: Work, to_answer: ToAnswer = results_answer) -> Response:
     service = service_of(request)
-    client = request.client.host if request.client else ""
-    job = service.jobs.submit(Job(client, kind, work, service.limits.job_seconds))
+    job = service.jobs.submit(Job(client_of(request), kind, work, service.limits.job_seconds))
     return await answer(request, service.jobs, job, to_answer)

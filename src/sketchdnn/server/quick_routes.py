@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import AsyncIterator
 from typing import Annotated, Any
 from urllib.parse import quote
 
-from fastapi import APIRouter, Body, Query, Request
+from fastapi import APIRouter, Body, Depends, Query, Request
 from starlette.responses import PlainTextResponse, Response
 
 import sketchdnn
@@ -61,10 +62,33 @@ _BINARY = {"application/octet-stream": {"schema": {"type": "string", "format": "
 router = APIRouter(responses=ERRORS)
 
 
+def client_of(request: Request) -> str:
+    """The address of the client."""
+    return request.client.host if request.client else ""
+
+
 def service_of(request: Request) -> Service:
     """The service of the application."""
     service: Service = request.app.state.service
     return service
+
+
+async def limit_client(request: Request) -> AsyncIterator[None]:
+    """Count the call to its client while it is in work, and refuse it if the client has too many."""
+    service, client = service_of(request), client_of(request)
+    most = service.limits.quick_per_client
+    if service.quick_calls[client] >= most:
+        raise ApiError(429, f"you have {most} requests of this kind in work; wait for one of them", 1)
+    service.quick_calls[client] += 1
+    try:
+        yield
+    finally:
+        service.quick_calls[client] -= 1
+        if not service.quick_calls[client]:
+            del service.quick_calls[client]
+
+
+computed = APIRouter(dependencies=[Depends(limit_client)])
 
 
 @router.get("/health", response_model=HealthAnswer)
@@ -126,7 +150,7 @@ async def metrics(request: Request) -> Response:
     return PlainTextResponse(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
-@router.post("/inspect", response_model=InspectAnswer)
+@computed.post("/inspect", response_model=InspectAnswer)
 async def inspect(request: Request, body: SketchBody) -> Response:
     """Degrees of freedom, profile, redundant constraints, defects and score of a sketch."""
     service = service_of(request)
@@ -137,7 +161,7 @@ async def inspect(request: Request, body: SketchBody) -> Response:
     return AsciiJSONResponse(await pool.run(tasks.inspect, body.sketch.record()))
 
 
-@router.post("/drag", response_model=DragAnswer)
+@computed.post("/drag", response_model=DragAnswer)
 async def drag(request: Request, body: DragBody) -> Response:
     """Drag a part of a primitive: the constraints hold, and it goes as near to `to` as they allow."""
     service = service_of(request)
@@ -146,7 +170,7 @@ async def drag(request: Request, body: DragBody) -> Response:
     return AsciiJSONResponse(await service.interactive.run(tasks.drag, *arguments))
 
 
-@router.post("/solve", response_model=SolveAnswer)
+@computed.post("/solve", response_model=SolveAnswer)
 async def solve(request: Request, body: SolveBody) -> Response:
     """The nearest sketch in which the constraints hold, after one was edited or added."""
     service = service_of(request)
@@ -154,7 +178,7 @@ async def solve(request: Request, body: SolveBody) -> Response:
     return AsciiJSONResponse(await service.interactive.run(tasks.solve_after_edit, body.sketch.record(), body.changed))
 
 
-@router.post("/constrain", response_model=ConstrainAnswer, response_model_exclude_unset=True)
+@computed.post("/constrain", response_model=ConstrainAnswer, response_model_exclude_unset=True)
 async def constrain(request: Request, body: ConstrainBody) -> Response:
     """Constrain a sketch in one way, or in several to choose from."""
     service = service_of(request)
@@ -163,7 +187,7 @@ async def constrain(request: Request, body: ConstrainBody) -> Response:
     return AsciiJSONResponse(await service.heavy.run(tasks.constrain, *arguments))
 
 
-@router.post("/repair", response_model=RepairAnswer)
+@computed.post("/repair", response_model=RepairAnswer)
 async def repair(request: Request, body: RepairBody) -> Response:
     """Close gaps, drop duplicates and square up."""
     service = service_of(request)
@@ -172,7 +196,7 @@ async def repair(request: Request, body: RepairBody) -> Response:
     return AsciiJSONResponse(await service.heavy.run(tasks.repair, *arguments))
 
 
-@router.post(
+@computed.post(
     "/read",
     response_model=ReadAnswer,
     openapi_extra={"requestBody": {"required": True, "content": _BINARY}},
@@ -192,7 +216,7 @@ async def read(
     return AsciiJSONResponse(await service.heavy.run(tasks.read, *arguments))
 
 
-@router.post(
+@computed.post(
     "/export",
     response_class=Response,
     responses={200: {"description": "The file, or a zip of several.", "content": _BINARY}},
@@ -214,3 +238,6 @@ async def export(request: Request, body: Annotated[ExportBody, Body()]) -> Respo
         "X-Notes": json.dumps(notes),
     }
     return Response(content, media_type="application/octet-stream", headers=headers)
+
+
+router.include_router(computed)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,6 +61,7 @@ class Service:
         metrics: Counts of answers.
         model: The thread that runs the model.
         jobs: The queue of model calls.
+        quick_calls: Quick calls in work, by the address of their client.
         calls: Makes the work of jobs.
         interactive: Processes that drag, solve, and inspect small sketches.
         heavy: Processes that read uploads, constrain, repair, export, and inspect large sketches.
@@ -74,6 +76,7 @@ class Service:
         self.results = WorkerPool("results", size, limits.job_seconds, memory, _JOB_MODULES)
         self.model = ModelThread(info.system)
         self.jobs = JobQueue(limits)
+        self.quick_calls: Counter[str] = Counter()
         self.calls = ModelCalls(info.system, self.model, self.results, limits)
         self.stopping = False
         self._stop_lock = threading.Lock()
