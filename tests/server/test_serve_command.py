@@ -59,7 +59,7 @@ def test_studio_opens_the_page_and_ends_its_jobs_and_itself_in_time(tmp_path: Pa
         httpx.Client(base_url=f"{url}api/v1", headers={"authorization": "Bearer 0123456789"}, timeout=60) as client,
     ):
         wait_until(opened.exists)
-        assert opened.read_text() == url
+        assert opened.read_text() == f"{url}#token=0123456789"
         assert httpx.get(url).status_code in (200, 404)
         assert httpx.get(f"{url}api/v1/health").status_code == 401
         assert client.get("/health").json()["status"] == "ok"
