@@ -343,7 +343,7 @@ def _alternatives(sketch: Sketch) -> Alternatives:
     scaled = replace(sketch.moved(_SIZE / bounds(sketch).size), constraints=(), units="mm", extra={})
     begun = time.process_time()
     offered = alternatives(scaled)
-    return time.process_time() - begun, [(a.name, a.fully_constrained, a.result.sketch) for a in offered]
+    return time.process_time() - begun, [(a.name, a.result.fully_constrained, a.result.sketch) for a in offered]
 
 
 def _score_alternatives(every: Sequence[Alternatives], program: str) -> AlternativeScore:

@@ -35,7 +35,7 @@ def test_alternatives_go_from_coincidences_to_full_dimensions(options: Constrain
     ]
     dof = {name: alternative.result.dof for name, alternative in offered.items()}
     assert dof["Coincidences"] > dof["Geometric relations"] > dof["Equal and symmetric"] > 0
-    full = {name for name, alternative in offered.items() if alternative.fully_constrained}
+    full = {name for name, alternative in offered.items() if alternative.result.fully_constrained}
     assert full == {*list(offered)[3:]}
     kinds = {c.type for c in offered["Coincidences"].result.sketch.constraints}
     assert kinds <= {T.COINCIDENT, T.CONCENTRIC, T.POINT_ON_CURVE}
@@ -68,12 +68,12 @@ def test_own_constraints_stay_first_with_their_names() -> None:
 
 def test_equal_results_appear_once() -> None:
     offered = alternatives(Sketch((Circle((3, 4), 2),), units="mm"))
-    assert [(a.name, a.fully_constrained, a.dimensions) for a in offered] == [("Lengths", True, 3)]
+    assert [(a.name, a.result.fully_constrained, a.dimensions) for a in offered] == [("Lengths", True, 3)]
 
 
 def test_a_sketch_that_cannot_be_constrained_says_why() -> None:
     (nothing,) = alternatives(Sketch(()))
-    assert (nothing.constraints, nothing.dimensions, nothing.fully_constrained) == (0, 0, False)
+    assert (nothing.constraints, nothing.dimensions, nothing.result.fully_constrained) == (0, 0, False)
     far = Sketch((Line((1e11, 0), (1e11 + 1, 0.001)),))
     assert all(a.result.warning or a.result.sketch for a in alternatives(far))
 
@@ -84,4 +84,5 @@ def test_arbitrary_sketches_have_distinct_alternatives(sketch: Sketch) -> None:
     offered = alternatives(sketch)
     assert len({a.name for a in offered}) == len(offered) >= 1
     for alternative in offered:
-        assert alternative.fully_constrained == (alternative.result.dof == 0)
+        result = alternative.result
+        assert result.fully_constrained == (result.dof == 0 and not result.unsupported)

@@ -52,14 +52,12 @@ class ConstrainAlternative:
         result: The result.
         constraints: The number of constraints without a value.
         dimensions: The number of constraints with a value.
-        fully_constrained: Whether nothing is free to move.
     """
 
     name: str
     result: ConstrainResult
     constraints: int
     dimensions: int
-    fully_constrained: bool
 
 
 def alternatives(sketch: Sketch, options: ConstrainOptions | None = None) -> list[ConstrainAlternative]:
@@ -95,7 +93,7 @@ def alternatives(sketch: Sketch, options: ConstrainOptions | None = None) -> lis
 def _alternative(name: str, result: ConstrainResult) -> ConstrainAlternative:
     dimensions = sum(c.value is not None for c in result.sketch.constraints)
     count = len(result.sketch.constraints) - dimensions
-    return ConstrainAlternative(name, result, count, dimensions, len(result.sketch) > 0 and result.dof == 0)
+    return ConstrainAlternative(name, result, count, dimensions)
 
 
 def _results(sketch: Sketch, every: ConstrainResult, options: ConstrainOptions) -> Iterator[ConstrainResult]:

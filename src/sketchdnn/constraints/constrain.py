@@ -110,6 +110,11 @@ class ConstrainResult:
     rounding: RoundResult | None = None
     sources: tuple[tuple[int, ...], ...] = ()
 
+    @property
+    def fully_constrained(self) -> bool:
+        """Whether nothing is free to move, as far as is known: each constraint has an equation."""
+        return len(self.sketch) > 0 and self.dof == 0 and not self.unsupported
+
 
 def constrain(sketch: Sketch, options: ConstrainOptions | None = None) -> ConstrainResult:
     """Constrain a sketch, moving it as little as possible.

@@ -12,7 +12,7 @@ from sketchdnn.geometry import Arc, Circle, Line, Point, Vec
 
 from .anatomy import EXACT, JOINED, Anatomy, Floats, Mask, Shape, ends_of
 from .defect import Defect, DefectKind, defect
-from .structure import copies_of, names
+from .structure import copies_of, names, subject
 
 # Beyond EXACT and below these, two numbers are nearly, not exactly, equal.
 NEAR = 0.06
@@ -72,7 +72,7 @@ def _shape_positions(anatomy: Anatomy) -> Iterator[Defect]:
         yield from _near_centers(anatomy, shape, others, offset, centers, placed)
         missing = 2 - sum(placed)
         if missing and not _is_placed_otherwise(anatomy, shape):
-            sentence = f"{names(anatomy, shape.primitives)} are in line with nothing else"
+            sentence = f"{subject(anatomy, shape.primitives, 'is', 'are')} in line with nothing else"
             yield defect(DefectKind.UNALIGNED, shape.primitives, sentence, 1.0 if missing == 2 else 0.3)
 
 

@@ -49,10 +49,15 @@ def names(anatomy: Anatomy, primitives: tuple[int, ...] | list[int], limit: int 
     return f"{noun}s {', '.join(numbers[:-1])} and {numbers[-1]}"
 
 
+def subject(anatomy: Anatomy, primitives: tuple[int, ...] | list[int], singular: str, plural: str) -> str:
+    """Primitives in words, with the verb that agrees: "line 3 is", "circles 4 and 7 are"."""
+    return f"{names(anatomy, primitives)} {singular if len(primitives) == 1 else plural}"
+
+
 def _open_ends(anatomy: Anatomy) -> Iterator[Defect]:
     for chain in anatomy.profile.chains:
         members = [edge.primitive_index for edge in chain.edges]
-        yield defect(DefectKind.OPEN, members, f"{names(anatomy, members)} do not close a loop")
+        yield defect(DefectKind.OPEN, members, f"{subject(anatomy, members, 'does', 'do')} not close a loop")
 
 
 def _gaps(anatomy: Anatomy) -> Iterator[Defect]:
@@ -124,7 +129,7 @@ def _specks(anatomy: Anatomy) -> Iterator[Defect]:
         size = max(shape.width, shape.height)
         if size < SPECK:
             tiny.update(shape.primitives)
-            sentence = f"{names(anatomy, shape.primitives)} is a speck of {size:.1%} of the size"
+            sentence = f"{subject(anatomy, shape.primitives, 'is a speck', 'are a speck')} of {size:.1%} of the size"
             yield defect(DefectKind.SPECK, shape.primitives, sentence, 1 - size / SPECK)
     for i in anatomy.curves:
         p = anatomy.primitives[i]
@@ -151,11 +156,12 @@ def _misplaced_shapes(anatomy: Anatomy) -> Iterator[Defect]:
     if outline is not None and len(outer) > 1 and not all(shape.is_copy(outline) for shape in outer):
         for shape in outer:
             if shape is not outline:
-                sentence = f"{names(anatomy, shape.primitives)} lie outside the outline"
+                sentence = f"{subject(anatomy, shape.primitives, 'lies', 'lie')} outside the outline"
                 yield defect(DefectKind.OUTSIDE, shape.primitives, sentence, 1 / math.sqrt(len(outer) - 1))
     for shape in anatomy.shapes:
         if shape.depth > 1:
-            yield defect(DefectKind.NESTED, shape.primitives, f"{names(anatomy, shape.primitives)} lie inside a hole")
+            sentence = f"{subject(anatomy, shape.primitives, 'lies', 'lie')} inside a hole"
+            yield defect(DefectKind.NESTED, shape.primitives, sentence)
 
 
 def _strays(anatomy: Anatomy) -> Iterator[Defect]:

@@ -237,7 +237,7 @@ def design_fault(sketch: Sketch) -> Shortfall | None:
     >>> design_fault(Sketch((Circle((0, 0), 9), Circle((0, 0), 4))))
     >>> fault = design_fault(Sketch((Circle((0, 0), 9), Circle((2, 1), 4), Circle((2.5, 1.5), 2))))
     >>> fault.sentence
-    'circle 2 lie inside a hole'
+    'circle 2 lies inside a hole'
     """
     score = score_design(sketch)
     clear = [

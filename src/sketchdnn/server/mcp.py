@@ -137,7 +137,7 @@ class Tools:
                 "constraints": relations,
                 "dimensions": dimensions,
                 "dof": result.dof,
-                "fully_constrained": result.dof == 0,
+                "fully_constrained": result.fully_constrained,
                 "displacement": result.displacement,
                 "warning": result.warning,
             }

@@ -111,10 +111,9 @@ def constrain(record: Record, options: Mapping[str, Any], several: bool) -> Reco
     chosen = ConstrainOptions(**values, rounding=rounding_of(options.get("round")))
     if not several:
         result = constrain_sketch(sketch, chosen)
-        is_full = bool(len(result.sketch)) and result.dof == 0 and not result.unsupported
-        return {"result": _alternative("constrained", result, is_full)}
+        return {"result": _alternative("constrained", result)}
     found = alternatives(sketch, chosen)
-    return {"alternatives": [_alternative(each.name, each.result, each.fully_constrained) for each in found]}
+    return {"alternatives": [_alternative(each.name, each.result) for each in found]}
 
 
 def repair(record: Record, keep: Sequence[int], tolerance: float | None, close: bool) -> Record:
@@ -183,7 +182,7 @@ def export(
     return f"sketches-{chosen.name}.zip", _zip(files.items()), notes
 
 
-def _alternative(name: str, result: ConstrainResult, is_full: bool) -> Record:
+def _alternative(name: str, result: ConstrainResult) -> Record:
     dimensions = sum(each.value is not None for each in result.sketch.constraints)
     return {
         "name": name,
@@ -191,7 +190,7 @@ def _alternative(name: str, result: ConstrainResult, is_full: bool) -> Record:
         "constraints": len(result.sketch.constraints) - dimensions,
         "dimensions": dimensions,
         "dof": result.dof,
-        "fully_constrained": is_full,
+        "fully_constrained": result.fully_constrained,
         "displacement": result.displacement,
         "actions": [str(action) for action in result.actions],
         "warning": result.warning or result.skipped,
