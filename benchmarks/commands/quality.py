@@ -248,7 +248,7 @@ def memorization(
 ) -> None:
     """Are samples nearer to training sketches than real test sketches are? With a picture of pairs beside the page."""
     from benchmarks.memorization import draw_pairs, measure_memorization
-    from benchmarks.results import check_output_file
+    from benchmarks.results import check_output_file, write_page
     from sketchdnn.systems.devices import find_device
 
     check_output_file(out)
@@ -262,9 +262,11 @@ def memorization(
     with stages() as on_stage:
         result = measure_memorization(data, files, reports=reports, device=device, seed=seed, on_stage=on_stage)
     named = [f"{name}={path.name}" for name, path in files.items()]
-    show(result, out, command_line(context, device=device, pairs=named))
+    show(result, None, "")
     if out is not None:
+        command = command_line(context, device=device, pairs=named)
         draw_pairs(result, out.parent, out.stem)
+        write_page(out, result.markdown(command, f"{out.stem}.png"))
 
 
 def failures(

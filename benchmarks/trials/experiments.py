@@ -5,7 +5,7 @@ A corpus is a folder beside the others (docs/reproduce.md has the commands):
 ours        preset ours: rows sorted, smaller end of a line first
 drawn       the same sketches and splits, with rows and line ends in the order of the source
 drawn-half  the same in the paper's frame, the unit square
-wide        preset ours with 3 to 16 primitives, for auxiliary samples
+wide        preset ours with 5 to 16 primitives, for auxiliary samples
 paper       preset paper
 authors     preset authors
 """
@@ -201,7 +201,7 @@ def _ladder() -> tuple[Trial, ...]:
 
 
 _LADDER = Experiment(
-    "ladder", "From the paper's settings to ours, one change at a time", 3.0, "ours", _ladder(), form="ladder"
+    "ladder", "From the paper's settings to ours, one change at a time", 3.5, "ours", _ladder(), form="ladder"
 )
 
 # Readings of the paper's Cat.: y_0 in the reverse step is the prediction itself, and parameters are not superposed.
@@ -234,7 +234,7 @@ _CAT = (
 _SEEDS = Experiment(
     "seeds",
     "Three seeds of SketchDNN, Pos. and Cat.",
-    3.0,
+    3.5,
     "ours",
     (
         Trial("sketchdnn", "ours-base", "ours", (Draw("sketchdnn", "SketchDNN", 50, "ancestral"),)),

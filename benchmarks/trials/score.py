@@ -48,6 +48,8 @@ MEASURES: Mapping[str, tuple[str, str, str]] = {
     ),
 }
 _SHARES = ("ends", "closed", "arcs", "construction")
+# The measures of the chart, in which steps of a ladder are compared.
+_COMPARED = ("fid", "ends", "closed")
 _SHEET = 16
 
 Value = Mapping[str, Any]
@@ -225,12 +227,39 @@ def _ladder_table(scores: Sequence[Score], labels: Mapping[str, str]) -> list[st
     rows = []
     for number, score in enumerate(scores):
         before = scores[number - 1] if number else None
-        names = ("fid", "ends", "closed")
-        differs = [n for n in names if before is not None and apart(before.values[n], score.values[n])]
+        differs = [] if before is None else differing(before, score)
         verdict = "—" if before is None else ", ".join(differs).replace("fid", "FID") or "not told apart"
         rows.append([*_row(labels[score.draw], score.values), verdict])
     rows.append([*_row("real sketches", scores[0].real), "—"])
-    return _table(["", *(title for title, _, _ in MEASURES.values()), "differs from the row above in"], rows)
+    merged = [
+        [" ".join(labels[score.draw] for score in group), *(_text(n, group[-1].values[n]) for n in _COMPARED)]
+        for group in merge_steps(scores)
+    ]
+    return [
+        *_table(["", *(title for title, _, _ in MEASURES.values()), "differs from the row above in"], rows),
+        "",
+        "Two rows differ where their intervals do not touch. The intervals do not include the variation between seeds.",
+        "",
+        "Steps that do not differ from the first of their group, merged; the values are those of the last step:",
+        "",
+        *_table(["", *(MEASURES[n][0] for n in _COMPARED)], merged),
+    ]
+
+
+def differing(first: Score, second: Score) -> list[str]:
+    """The compared measures in which two draws can be told apart."""
+    return [name for name in _COMPARED if apart(first.values[name], second.values[name])]
+
+
+def merge_steps(scores: Sequence[Score]) -> list[list[Score]]:
+    """Consecutive draws in groups: a draw joins a group if it cannot be told apart from the first of it."""
+    groups: list[list[Score]] = []
+    for score in scores:
+        if groups and not differing(groups[-1][0], score):
+            groups[-1].append(score)
+        else:
+            groups.append([score])
+    return groups
 
 
 def _seeds_table(scores: Sequence[Score], labels: Mapping[str, str]) -> list[str]:
@@ -284,12 +313,14 @@ def draw_chart(scores: Sequence[Score], labels: Mapping[str, str], out: Path) ->
                 points = [factor * float(value["value"]) for value in some]
                 mean = float(np.mean(points))
                 axes.barh(row, mean, color=BLUE, height=0.62)
+                end = max(points)
                 if len(some) > 1:
                     axes.plot(points, [row] * len(points), "o", color=INK, markersize=3)
                 elif some[0].get("low") is not None:
                     low, high = factor * some[0]["low"], factor * some[0]["high"]
                     axes.plot([low, high], [row, row], color=INK, linewidth=1.2)
-                axes.text(mean, row, f" {mean:.1f}", va="center", ha="left", fontsize=8)
+                    end = high
+                axes.text(end, row, f" {mean:.1f}", va="center", ha="left", fontsize=8)
             real = scores[0].real[measure].get("value")
             if real is not None:
                 axes.axvline(factor * float(real), color=ORANGE, linewidth=1.2)
@@ -304,8 +335,8 @@ def draw_chart(scores: Sequence[Score], labels: Mapping[str, str], out: Path) ->
 def _draw_samples(request: ScoreRequest) -> list[Path]:
     """A contact sheet: real sketches, then samples of each draw of the first seed."""
     sources = [
-        Source(label, random_sample(list(read(folder / f"{draw}{SAMPLES}").sketches), _SHEET, seed=0))
-        for folder, draw, label in _samples(request)
+        Source(draw, random_sample(list(read(folder / f"{draw}{SAMPLES}").sketches), _SHEET, seed=0))
+        for folder, draw, _ in _samples(request)
         if folder.name.endswith(f"-{request.experiment.seeds[0]}")
     ]
     if not sources:

@@ -25,7 +25,7 @@ from benchmarks.trials import (
     train_trials,
 )
 from benchmarks.trials.run import COUNT, Piece, select_pieces, with_settings
-from benchmarks.trials.score import MEASURES, SETTINGS, Score, make_page
+from benchmarks.trials.score import MEASURES, SETTINGS, Score, make_page, merge_steps
 from sketchdnn.errors import SketchError
 from sketchdnn.formats import read
 from sketchdnn.networks.dit import DiTConfig
@@ -180,6 +180,10 @@ def test_pages_show_spread_over_seeds_and_steps_that_differ() -> None:
     )
     assert "| not told apart |" in ladder
     assert "| FID, ends, closed |" in ladder
+    groups = merge_steps(
+        [score(name, 0, value) for name, value in (("paper", 0.1), ("averaging", 0.11), ("rate", 0.5))]
+    )
+    assert [[each.draw for each in group] for group in groups] == [["paper", "averaging"], ["rate"]]
     assert Piece(SHORT.trials[0], 2).name == "paper-2"
 
 
