@@ -83,7 +83,7 @@ class Piece:
 def train_trials(
     request: TrialRequest, *, on_stage: OnStage = ignore_stage, on_report: OnReport = lambda report: None
 ) -> list[str]:
-    """Train and draw what is missing.
+    """Train and draw what is missing, until the time is over or a signal stops a training, which is saved.
 
     Returns:
         The names of unfinished trials; empty if everything is done.
@@ -99,9 +99,11 @@ def train_trials(
         Dataset.open(request.corpora / piece.trial.corpus)
     with exclusive_run(request.out):
         remove_abandoned(request.out)
-        unfinished = [piece.name for piece in pieces if not _run_piece(piece, request, stop, on_stage, on_report)]
+        for piece in pieces:
+            if not _run_piece(piece, request, stop, on_stage, on_report):
+                break  # the time is over, or a signal came
         _write_bundle(request)
-    return unfinished
+    return [piece.name for piece in pieces if not _is_finished(piece, request)]
 
 
 def select_pieces(request: TrialRequest) -> list[Piece]:
@@ -119,6 +121,11 @@ def select_pieces(request: TrialRequest) -> list[Piece]:
         if name not in known:
             raise SketchError(f"'{name}' is no trial of {experiment.name}; there are {', '.join(sorted(known))}")
     return [piece for piece in pieces if piece.name in request.only or piece.trial.name in request.only]
+
+
+def _is_finished(piece: Piece, request: TrialRequest) -> bool:
+    files = [TRAINING, *(f"{draw.name}{SAMPLES}" for draw in piece.trial.draws)]
+    return all((request.out / piece.name / file).exists() for file in files)
 
 
 def _run_piece(
@@ -168,8 +175,6 @@ def _train(piece: Piece, request: TrialRequest, folder: Path, hooks: Hooks) -> b
     data, device = request.corpora / piece.trial.corpus, find_device(request.device)
     outcome = start_training(TrainRequest(preset, config, data, folder / RUN, request.device, resume=True, hooks=hooks))
     if not outcome.finished:
-        if outcome.signal is not None:
-            raise SketchError(f"{piece.name} was stopped and saved at step {outcome.step:,}; the same command goes on")
         return False
     dataset = Dataset.open(data)
     record = {
