@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -32,6 +33,7 @@ from sketchdnn.training.config import TrainConfig, parse_train_config
 from sketchdnn.training.loop import Hooks, OnReport
 from sketchdnn.training.start import TrainRequest, start_training
 
+from .errors import measure_errors
 from .experiments import Draw, Experiment, Trial
 
 RUN, TRAINING, SAMPLES = "run", "training.json", ".jsonl.xz"
@@ -177,7 +179,7 @@ def _train(piece: Piece, request: TrialRequest, folder: Path, hooks: Hooks) -> b
     if not outcome.finished:
         return False
     dataset = Dataset.open(data)
-    record = {
+    record: dict[str, Any] = {
         "name": piece.name,
         "preset": piece.trial.preset,
         "overrides": [*piece.trial.overrides, *request.overrides],
@@ -190,9 +192,13 @@ def _train(piece: Piece, request: TrialRequest, folder: Path, hooks: Hooks) -> b
         "parameters": sum(weight.numel() for weight in outcome.model.parameters()),
         "steps": outcome.step,
         "samples_seen": outcome.step * config.batch_size,
+        "errors": {},
         "device": torch.cuda.get_device_name(device) if torch.device(device).type == "cuda" else "the CPU",
     }
-    del outcome
+    for name, averaged in (("averaged", True), ("last", False)):
+        system = load_model(folder / RUN, averaged=averaged).to_device(device)
+        record["errors"][name] = measure_errors(system, dataset)
+    del outcome, system
     if torch.device(device).type == "cuda":
         torch.cuda.empty_cache()
     with atomic_write(folder / TRAINING) as temporary:

@@ -191,7 +191,10 @@ def make_page(experiment: Experiment, scores: Sequence[Score]) -> str:
     lines = [f"# {experiment.title}", "", _budget_text(experiment, scores), ""]
     if missing:
         lines += [f"Not measured yet: {'; '.join(missing)}.", ""]
-    return "\n".join([*lines, *tables, "", "![scores](scores.png)", "", *_training_table(scores, labels), ""])
+    lines += [*tables, "", "![scores](scores.png)", "", *_training_table(scores), ""]
+    if experiment.form == "plain":
+        lines += _errors_table(scores[0].training)
+    return "\n".join(lines)
 
 
 def _budget_text(experiment: Experiment, scores: Sequence[Score]) -> str:
@@ -285,7 +288,22 @@ def _seeds_text(measure: str, values: Sequence[float]) -> str:
     return f"{numbers[0]} ± {numbers[1]}{unit} ({numbers[2]} to {numbers[3]})".replace("-", "−")
 
 
-def _training_table(scores: Sequence[Score], labels: Mapping[str, str]) -> list[str]:
+def _errors_table(training: Mapping[str, Any]) -> list[str]:
+    """The errors at each noise level with both weights."""
+    averaged, last = (training["errors"][name] for name in ("averaged", "last"))
+    rows = [
+        [str(a["t"]), *(f"{value:.4f}" for value in (a["noise"], a["error"], b["error"])), f"{a['right_kinds']:.1%}"]
+        for a, b in zip(averaged, last, strict=True)
+    ]
+    head = ("t", "noise", "error, averaged weights", "error, last weights", "right kinds, averaged weights")
+    text = (
+        "Root mean squares over the ends of lines of 1,000 validation sketches whose larger side is 2, noised to step "
+        "t and denoised at once. Where the error exceeds the noise, the input alone is a better estimate."
+    )
+    return ["## Errors by noise level", "", text, "", *_table(head, rows), ""]
+
+
+def _training_table(scores: Sequence[Score]) -> list[str]:
     trainings = {str(score.training["name"]): score for score in scores}
     rows = []
     for name, score in trainings.items():

