@@ -204,28 +204,28 @@ _LADDER = Experiment(
     "ladder", "From the paper's settings to ours, one change at a time", 3.5, "ours", _ladder(), form="ladder"
 )
 
-# Readings of the paper's Cat.: y_0 in the reverse step is the prediction itself, and parameters are not superposed.
-_PREDICTED = "reverse step from the prediction alone"
+# Readings of the paper's Cat.: the reverse step has the prediction ŷ_0 alone in place of y_0, and parameters are not
+# superposed: they are those of one kind, or of all kinds without weights.
 _CAT = (
     Draw("cat", "SketchDNN (Cat.)", 50, "ancestral"),
-    Draw("cat-200", "SketchDNN (Cat.), 200 steps", 200, "ancestral"),
+    Draw("cat-200", "Cat., 200 steps", 200, "ancestral"),
     Draw(
         "cat-predicted",
-        f"SketchDNN (Cat.), {_PREDICTED}, 200 steps",
+        "Cat., ŷ_0 alone, 200 steps",
         200,
         "ancestral",
         settings={"reverse": "predicted"},
     ),
     Draw(
         "cat-most-likely",
-        f"SketchDNN (Cat.), {_PREDICTED}, parameters of the most likely kind, 200 steps",
+        "Cat., ŷ_0 alone, one kind, 200 steps",
         200,
         "ancestral",
         settings={"reverse": "predicted", "superposition": "most_likely"},
     ),
     Draw(
         "cat-unweighted",
-        f"SketchDNN (Cat.), {_PREDICTED}, parameters without weights, 200 steps",
+        "Cat., ŷ_0 alone, no weights, 200 steps",
         200,
         "ancestral",
         settings={"reverse": "predicted", "superposition": "none"},
