@@ -163,15 +163,16 @@ def _ladder() -> tuple[Trial, ...]:
         ),
         ("rate", _RATE, "drawn", _rung("rate", "+ higher rate with warm-up and decay, clipping, half the batch")),
         ("noise-levels", _NOISE, "drawn", _rung("noise-levels", "+ more training at low noise")),
-        ("loss", _LOSS, "drawn", _rung("loss", "+ loss weights by noise level")),
         ("network", _NETWORK, "drawn", _rung("network", "+ our network, without the inputs below")),
+        ("fourier", _FOURIER, "drawn", _rung("fourier", "+ Fourier features of coordinates")),
         ("preconditioned", _PRECONDITIONED, "drawn", _rung("preconditioned", "+ preconditioned output")),
+        # After preconditioning: without it the weights at little noise leave nothing for labels.
         (
-            "fourier",
-            _FOURIER,
+            "loss",
+            _LOSS,
             "drawn",
             (
-                *_rung("fourier", "+ Fourier features of coordinates"),
+                *_rung("loss", "+ loss weights by noise level"),
                 Draw("expected", "+ expected logits and parameters", 50, "ancestral", settings=expected),
             ),
         ),
