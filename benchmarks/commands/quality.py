@@ -1,6 +1,6 @@
 """`python -m benchmarks samplers`, `noise-levels`, `conditions`, `primitive-counts`, `completion`, `design-score`,
-`failures`, `constraints`, `constraint-speed`, `drag`, `repair`, `intent`, `rounding` and `solids`: how good results
-are.
+`memorization`, `failures`, `constraints`, `constraint-speed`, `drag`, `repair`, `intent`, `rounding` and `solids`: how
+good results are.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ def register(app: typer.Typer) -> None:
         primitive_counts: "primitive-counts --data prepared --device cuda --out docs/results/primitive_counts.md",
         completion: "completion --data prepared --device cuda --out docs/results/completion.md",
         design_score: "design-score --data prepared --out docs/results/design_score.md",
+        memorization: "memorization --data prepared --samples ours=raw.jsonl.xz --out docs/results/memorization.md",
         failures: "failures --device cuda --out docs/results/failures.md",
         constraints: "constraints --data sg_subset.npy --out docs/results/constraints.md",
         constraint_speed: "constraint-speed --files parts/ --out docs/results/constraint_speed.md",
@@ -230,6 +231,42 @@ def design_score(
             write_weights(fit_weights(data, seed=seed, on_stage=on_stage))
         result = score_design_score(data, per_kind=per_kind, seed=seed, on_stage=on_stage)
     show(result, out, command_line(context, fit=False))
+
+
+def memorization(
+    context: typer.Context,
+    data: Corpus,
+    pairs: Annotated[
+        list[str], typer.Option("--samples", help="A system and its raw samples, NAME=FILE; may be repeated.")
+    ],
+    reports: Annotated[
+        Path | None, typer.Option(help="A folder of kept reports, for a second table.", show_default=False)
+    ] = None,
+    device: Device = "auto",
+    seed: Seed = 0,
+    out: Page = None,
+) -> None:
+    """Are samples nearer to training sketches than real test sketches are? With a picture of pairs beside the page."""
+    from benchmarks.memorization import draw_pairs, measure_memorization
+    from benchmarks.results import check_output_file, write_page
+    from sketchdnn.systems.devices import find_device
+
+    check_output_file(out)
+    files = {}
+    for text in pairs:
+        name, equals, path = text.partition("=")
+        if not (name and equals and path):
+            raise SketchError(f"--samples takes a name and a file, such as ours=raw.jsonl, not '{text}'")
+        files[name] = Path(path)
+    device = find_device(device)
+    with stages() as on_stage:
+        result = measure_memorization(data, files, reports=reports, device=device, seed=seed, on_stage=on_stage)
+    named = [f"{name}={path.name}" for name, path in files.items()]
+    show(result, None, "")
+    if out is not None:
+        command = command_line(context, device=device, pairs=named)
+        draw_pairs(result, out.parent, out.stem)
+        write_page(out, result.markdown(command, f"{out.stem}.png"))
 
 
 def failures(

@@ -2,6 +2,7 @@
 
 import json
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -71,7 +72,10 @@ def _final(out: Path) -> dict[str, torch.Tensor]:
     return load_file(list_checkpoints(out / "checkpoints")[-1] / "state.safetensors")
 
 
-def test_killed_at_any_moment_and_resumed_it_ends_the_same(preset: Path, corpus: Path, tmp_path: Path) -> None:
+def test_killed_at_any_moment_and_resumed_elsewhere_it_ends_the_same(
+    preset: Path, corpus: Path, tmp_path: Path
+) -> None:
+    """A run and its corpus are copied to other folders and continued by another process, as on another machine."""
     how = ("--steps", "100", "--log-every", "4", "--checkpoint-minutes", "0")
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     run(*_arguments(preset, corpus, whole, *how))
@@ -80,7 +84,12 @@ def test_killed_at_any_moment_and_resumed_it_ends_the_same(preset: Path, corpus:
         time.sleep(random.random() * 0.5)
         process.kill()
     at = int(list_checkpoints(killed / "checkpoints")[-1].name)
-    run(*_arguments(preset, corpus, killed, *how, "--resume"))
+    moved = tmp_path / "elsewhere"
+    shutil.copytree(killed, moved / "run")
+    shutil.copytree(corpus, moved / "corpus")
+    shutil.rmtree(killed)
+    killed = moved / "run"
+    run(*_arguments(preset, moved / "corpus", killed, *how, "--resume"))
     one, other = _final(whole), _final(killed)
     assert one.keys() == other.keys()
     assert all(torch.equal(one[name], other[name]) for name in one), f"killed at {at}"

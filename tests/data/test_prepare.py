@@ -136,6 +136,36 @@ def test_paper_preset(tmp_path: Path) -> None:
         assert bounds(decoded.sketch).center == pytest.approx((0, 0), abs=1e-6)
 
 
+def test_drawn_order_keeps_rows_and_ends_and_changes_neither_selection_nor_splits(tmp_path: Path) -> None:
+    """Rows and ends of lines are those of the source, whatever the order of the sketches there."""
+    sketches = shuffled(parts(120, twins=20), seed=1)
+    by_id = {sketch.extra["id"]: sketch for sketch in sketches}
+    drawn = replace(PRESETS["ours"], order="drawn")
+    source = written(sketches, tmp_path / "parts.jsonl")
+    prepare([source], tmp_path / "canonical", workers=1)
+    prepare([source], tmp_path / "drawn", drawn, workers=1)
+    again = written(sketches[::-1], tmp_path / "again.jsonl")
+    prepare([again], tmp_path / "again", drawn, workers=1)
+    assert contents(tmp_path / "drawn" / "train") == contents(tmp_path / "again" / "train")
+    turned_rows = 0
+    for split in SPLITS:
+        ids = [row["id"] for row in parquet_rows(tmp_path / "drawn", split)]
+        assert ids == [row["id"] for row in parquet_rows(tmp_path / "canonical", split)]
+        compact = Dataset.open(tmp_path / "drawn").split(split).compact
+        for name, decoded in zip(ids, decode_compact(compact), strict=True):
+            placed, _ = normalize(by_id[name])
+            expected = encode_table(sketches_to_table([placed]), canonical_lines=False)
+            stored = encode_table(sketches_to_table([decoded.sketch]), canonical_lines=False)
+            np.testing.assert_array_equal(stored.kind, expected.kind)
+            np.testing.assert_allclose(stored.params, expected.params, atol=1e-5)
+        turned_rows += int((compact.kind != Dataset.open(tmp_path / "canonical").split(split).compact.kind).sum())
+    assert turned_rows > 0
+    assert "order" not in json.loads((tmp_path / "canonical" / "dataset.json").read_text())["config"]
+    assert Dataset.open(tmp_path / "drawn").config.order == "drawn"
+    with pytest.raises(SketchError, match="order must be canonical or drawn"):
+        replace(PRESETS["ours"], order="random")  # type: ignore[arg-type]
+
+
 def test_sketch_without_id_is_named_by_content(tmp_path: Path) -> None:
     bare = [replace(sketch, extra={}) for sketch in parts(60)]
     for seed in (1, 2):

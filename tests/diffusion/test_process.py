@@ -79,6 +79,10 @@ def test_superposition_weights_kinds() -> None:
     for which in (*Kind, NONE):
         certain = torch.eye(5)[which][None, None]
         assert torch.equal(superpose(params, certain)[0, 0] == 1, relevant(torch.tensor(which)))
+    # The most likely kind alone: nothing is superposed.
+    alone = superpose(params, kind, "most_likely")[0, 0]
+    assert torch.equal(alone == 1, relevant(torch.tensor(Kind.LINE)))
+    assert set(alone.tolist()) == {0.0, 1.0}
     process, prediction = our_process(10), random_prediction(3)
     assert torch.equal(process.x0_logits(prediction).params, superpose(prediction.params, prediction.kind))
     assert not torch.allclose(process.x0_logits(prediction).params, prediction.params)

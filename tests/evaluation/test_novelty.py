@@ -10,7 +10,14 @@ from support.sketch_sets import parts, rows, sets, shuffled, square
 
 from sketchdnn.errors import GeometryError
 from sketchdnn.evaluation import novelty
-from sketchdnn.evaluation.novelty import GRIDS, blurred_images, measure_neighbors, measure_novelty, nearest_distances
+from sketchdnn.evaluation.novelty import (
+    GRIDS,
+    blurred_images,
+    find_nearest,
+    measure_neighbors,
+    measure_novelty,
+    nearest_distances,
+)
 from sketchdnn.evaluation.scores import jitter_ends
 from sketchdnn.geometry import Arc, Circle, Line, Point, Primitive
 from sketchdnn.representation import Compact
@@ -103,6 +110,20 @@ def test_images_and_their_distances_in_any_batches(monkeypatch: pytest.MonkeyPat
     np.testing.assert_allclose(found, expected, atol=1e-3)
     assert progress == [5 / 7, 1]
     np.testing.assert_array_equal(blurred_images(parts(30)[:7]), queries)
+
+
+def test_the_nearest_reference_is_found_with_its_symmetry(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(novelty, "_REFERENCE_BATCH", 7)
+    train = parts(40)
+    order = np.random.default_rng(0).permutation(40)[:16]
+    queries = [turned(train[i : i + 1], k % 8) for k, i in enumerate(order.tolist())]
+    images = np.concatenate([blurred_images(query) for query in queries])
+    references = blurred_images(train)
+    found = find_nearest(images, references)
+    assert not found.distance.any()
+    for query, number, symmetry in zip(queries, found.reference.tolist(), found.symmetry.tolist(), strict=True):
+        image = blurred_images(turned(query, symmetry))[0]
+        np.testing.assert_allclose(image, references[number], atol=1e-4)
 
 
 def test_copies_are_nearer_than_the_test_split() -> None:

@@ -169,7 +169,10 @@ def test_precision_is_reduced_only_with_float32_ends(system: System, monkeypatch
     for name in ("latent", "vitruvion", "sketchgen"):
         assert precision(load_preset("tiny", name).make()) == "bfloat16"
     network = DiTConfig(width=16, depth=1, heads=2, num_steps=10)
-    assert precision(SketchDNNSystem(SketchDNNConfig(network=network, num_steps=10))) == "float32"
+    paper = SketchDNNSystem(SketchDNNConfig(network=network, num_steps=10))
+    assert precision(paper) == "bfloat16"
+    paper.network = torch.nn.Linear(1, 1)  # type: ignore[assignment]  # a network that promises nothing
+    assert precision(paper) == "float32"
     monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False, raising=False)
     monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: False, raising=False)
     assert precision(system) == "float32"

@@ -82,4 +82,11 @@ def test_parameters_have_gradients_and_outputs_are_float32() -> None:
         prediction = denoise(batch, t)
     assert prediction.params.dtype == prediction.kind_logits.dtype == torch.float32
     assert prediction.params.shape == batch.params.shape
+    # Both ends and the sum of the blocks are in single precision: half precision would have 8 bits.
+    assert not torch.equal(prediction.params, prediction.params.bfloat16().float())
+    sums: list[torch.dtype] = []
+    network.blocks[-1].register_forward_hook(lambda module, inputs, output: sums.append(output.dtype))
+    with torch.autocast("cpu", torch.bfloat16):
+        network(batch, t)
+    assert sums == [torch.float32]
     torch.testing.assert_close(prediction.kind.sum(-1), torch.ones(5, 16))

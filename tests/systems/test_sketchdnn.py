@@ -13,6 +13,7 @@ from support.generation import randomized
 from support.random_batches import clean_batch, normal_batch
 from support.small_systems import plain_samplers, small_system
 
+from sketchdnn.diffusion.gaussian import posterior
 from sketchdnn.diffusion.noise import seeded_noise
 from sketchdnn.diffusion.samplers import sample_ddim
 from sketchdnn.diffusion.sampling import SAMPLERS, Conditioning, Progress, SamplingOptions, condition_on_rows
@@ -34,6 +35,7 @@ DIT = DiTConfig(width=32, depth=2, heads=2, num_steps=50)
 CONFIGS = {
     "ours": SketchDNNConfig(network=SET, num_steps=50),
     "max": SketchDNNConfig(network=SET, num_steps=50, superposition="max"),
+    "direct": SketchDNNConfig(network=replace(SET, octaves=0), num_steps=50, preconditioned=False),
     "paper": SketchDNNConfig(network=DIT, variant="paper", num_steps=50),
     "authors": SketchDNNConfig(network=DIT, variant="authors", num_steps=50, label_smoothing=0.9999),
 }
@@ -47,6 +49,36 @@ def make(config: SketchDNNConfig) -> SketchDNNSystem:
 @pytest.fixture(params=CONFIGS)
 def system(request: pytest.FixtureRequest) -> SketchDNNSystem:
     return make(CONFIGS[request.param])
+
+
+def test_without_preconditioning_the_network_predicts_the_clean_parameters() -> None:
+    """A fresh network outputs zeros: that is its prediction, where a preconditioned one starts from its input."""
+    t = torch.tensor([1, 10, 30, 49])
+    fresh, preconditioned = SketchDNNSystem(CONFIGS["direct"]), SketchDNNSystem(CONFIGS["ours"])
+    batch_t = fresh.process.diffuse(clean_batch(4), t, normal_batch(4))
+    assert not fresh.denoise(batch_t, t).params.any()
+    torch.testing.assert_close(preconditioned.denoise(batch_t, t).params[0], batch_t.params[0], atol=0.1, rtol=0.1)
+
+
+@pytest.mark.parametrize(("variant", "sampler"), [("paper", "ancestral"), ("authors", "authors")])
+def test_own_samplers_of_the_paper_and_its_authors(variant: str, sampler: str) -> None:
+    """Text and code: every step in 2,000, the posterior with (2·)log ŷ_0; the code returns its last prediction."""
+    weight = {"paper": 1.0, "authors": 2.0}[variant]
+    assert load_preset(variant).make().resolve(SamplingOptions(steps=50)).sampler == sampler
+    assert list(SamplingOptions(steps=2000).timesteps(2000)) == list(range(2000, -1, -1))
+    system = make(CONFIGS[variant])
+    seen: list[Progress] = []
+    source = seeded_noise(0, torch.arange(2))
+    result = system.sample(source, SamplingOptions(steps=50, on_step=seen.append))
+    assert [(step.t, step.s) for step in seen] == list(pairwise(range(50, -1, -1)))
+    before, step = seen[20:22]
+    level_s, level_t = (system.process.kind.at(t) for t in (step.s, step.t))
+    y0 = system.config.label_smoothing * step.prediction.kind + (1 - system.config.label_smoothing) / 5
+    mean, std = posterior(weight * y0.log(), before.batch.kind.log(), level_s, level_t)
+    expected = (mean + std * source(step.number).kind).softmax(dim=-1)
+    torch.testing.assert_close(step.batch.kind, expected, atol=1e-4, rtol=1e-3)
+    if variant == "authors":
+        torch.testing.assert_close(result.kind, seen[-1].prediction.kind)
 
 
 def test_loss_and_bound_are_finite_and_every_weight_is_trained(system: SketchDNNSystem) -> None:
@@ -78,6 +110,7 @@ def test_known_rows_stay_by_methods_that_the_network_supports(system: SketchDNNS
 
 def test_samplers_and_row_form_follow_the_config_and_options(monkeypatch: pytest.MonkeyPatch) -> None:
     defaults = {name: make(config).default_sampler for name, config in CONFIGS.items()}
+    assert defaults.pop("direct") == "restart"
     assert defaults == {"ours": "restart", "max": "restart", "paper": "ancestral", "authors": "authors"}
     assert make(replace(CONFIGS["ours"], reverse_logits="log")).default_sampler == "ancestral"
     assert make(CONFIGS["ours"]).rows == RowForm("sweep", "one_hot", True)

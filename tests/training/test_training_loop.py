@@ -27,12 +27,12 @@ from sketchdnn.networks.dit import DiTConfig
 from sketchdnn.networks.set_denoiser import SetDenoiserConfig
 from sketchdnn.systems import System, load_preset
 from sketchdnn.systems.sketchdnn import SketchDNNConfig, SketchDNNSystem
-from sketchdnn.training import load_model
+from sketchdnn.training import load_model, loop
 from sketchdnn.training.checkpoint import list_checkpoints
 from sketchdnn.training.config import RunError, TimestepSampling, TrainConfig, parse_train_config
 from sketchdnn.training.corpus import Corpus, DataOrder
 from sketchdnn.training.loop import Hooks, train
-from sketchdnn.training.run import Run, _update_average
+from sketchdnn.training.run import Report, Run, _update_average
 from sketchdnn.training.step import timestep_cdf
 from sketchdnn.training.validation import validate
 
@@ -100,6 +100,10 @@ def test_the_model_of_an_unfinished_run_is_its_newest_checkpoint(corpus: Corpus,
     loaded = load_model(tmp_path)
     assert not loaded.training
     assert loaded.config == outcome.model.config
+    last = load_model(tmp_path, averaged=False).state_dict()
+    raw = load_file(list_checkpoints(tmp_path / "checkpoints")[-1] / "state.safetensors")
+    assert all(torch.equal(weight, raw[f"model.{name}"]) for name, weight in last.items())
+    assert any(not torch.equal(weight, last[name]) for name, weight in loaded.state_dict().items()) == (ema > 0)
     for name, weight in outcome.model.state_dict().items():
         assert torch.equal(weight, loaded.state_dict()[name]), name
     (list_checkpoints(tmp_path / "checkpoints")[-1] / "state.json").write_text("[]")
@@ -169,6 +173,32 @@ def test_a_signal_finishes_the_step_and_saves(corpus: Corpus, tmp_path: Path, nu
     assert (outcome.finished, outcome.signal) == (False, number)
     assert [int(path.name) for path in list_checkpoints(tmp_path / "checkpoints")] == [outcome.step]
     assert (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)) == handlers
+
+
+def test_repeated_signals_are_one_and_a_later_one_has_its_usual_effect(
+    corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`timeout` signals its command, and then the group of both: the second signal must not kill before the save."""
+
+    def interrupt(report: Report) -> None:
+        if report.step == 4:
+            for _ in range(3):
+                signal.raise_signal(signal.SIGINT)
+
+    outcome = train(_system(), corpus, _config(1000, checkpoint_minutes=99), tmp_path / "a", hooks=Hooks(interrupt))
+    assert (outcome.finished, outcome.signal) == (False, signal.SIGINT)
+    assert [int(path.name) for path in list_checkpoints(tmp_path / "a" / "checkpoints")] == [outcome.step]
+    monkeypatch.setattr(loop, "_REPEATED_WITHIN", 0.0)
+    with pytest.raises(KeyboardInterrupt):
+        train(_system(), corpus, _config(1000, checkpoint_minutes=99), tmp_path / "b", hooks=Hooks(interrupt))
+
+
+def test_a_run_that_is_asked_to_stop_is_saved(corpus: Corpus, tmp_path: Path) -> None:
+    asked = iter([False, True])
+    hooks = Hooks(stop=lambda: next(asked))
+    outcome = train(_system(), corpus, _config(1000, checkpoint_minutes=99), tmp_path, hooks=hooks)
+    assert (outcome.finished, outcome.signal, outcome.step) == (False, None, 4)
+    assert [path.name for path in list_checkpoints(tmp_path / "checkpoints")] == ["00000004"]
 
 
 def test_a_loss_that_is_no_number_stops_with_its_batch(corpus: Corpus, tmp_path: Path) -> None:

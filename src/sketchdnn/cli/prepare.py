@@ -30,6 +30,16 @@ def prepare(
     seed: Annotated[int, Option(min=0, help="The seed of procedural parts.")] = 0,
     min_primitives: Annotated[int | None, Option(help="The fewest primitives of a sketch; else the preset's.")] = None,
     max_primitives: Annotated[int | None, Option(help="The most primitives of a sketch; else the preset's.")] = None,
+    order: Annotated[
+        str, Option(help="canonical: rows sorted by kind and place; drawn: as in the source.")
+    ] = "canonical",
+    half_extent: Annotated[
+        float | None, Option(help="Half the larger side of the stored sketches; else the preset's.")
+    ] = None,
+    constrained: Annotated[
+        bool | None,
+        Option("--constrained/--no-constrained", help="Only sketches with enough constraints; else the preset's."),
+    ] = None,
     workers: Workers = None,
     force: Annotated[bool, Option("--force", help="Replace an existing corpus.")] = False,
 ) -> None:
@@ -42,8 +52,10 @@ def prepare(
         raise SketchError(f"--source '{source}' is unknown; the only source is 'procedural'")
     if not files and source is None:
         raise SketchError("nothing to prepare: name files or folders, or use --source procedural")
-    limits: dict[str, Any] = {"min_primitives": min_primitives, "max_primitives": max_primitives}
-    config = replace(data.PRESETS[preset], **{name: value for name, value in limits.items() if value is not None})
+    changes: dict[str, Any] = {"min_primitives": min_primitives, "max_primitives": max_primitives}
+    changes |= {"half_extent": half_extent, "constrained": constrained, "order": order}
+    given = {name: value for name, value in changes.items() if value is not None}
+    config = replace(data.PRESETS[preset], **given)
     parts = data.Procedural(count, seed) if source else None
     console = stderr_console()
     with progress(console, "reading") as bar:

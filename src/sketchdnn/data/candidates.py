@@ -27,6 +27,7 @@ from .sources import Block, Origins, Tally
 
 TOO_FINE = "a primitive too small beside the whole for single precision"
 NO_EXTENT = "no extent"
+_LOW_BITS = np.uint64(0xFFFF)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +66,11 @@ def make_candidates(block: Block, config: PrepareConfig, tally: Tally) -> Candid
     # Two sketches are duplicates if these agree; `sketch, prim`.
     codes = row_codes(compact, config.half_extent) if by_rows else _authors_codes(table, compact)
 
+    # The keys below are those of the canonical rows, so that the selection does not depend on `order`.
+    drawn = encode_table(table, canonical_lines=False) if config.order == "drawn" else None
     fine = ~collapsed(compact)
     tally.refuse(TOO_FINE, int((~fine).sum()))
+    drawn = None if drawn is None else drawn[fine]
     compact, codes, center, scale = compact[fine], codes[fine], center[fine], scale[fine]
     origins = block.origins.select(fine)
 
@@ -85,6 +89,9 @@ def make_candidates(block: Block, config: PrepareConfig, tally: Tally) -> Candid
     symmetric = np.zeros_like(content)
     if config.distinct_splits:
         symmetric = symmetric_keys(_unit(compact, config.half_extent), SAME_LEVELS)
+    if drawn is not None:
+        # For sketches that differ in their order alone: the choice must not depend on the order of the input.
+        tie, compact = tie & ~_LOW_BITS | fold_keys(row_keys(drawn)) & _LOW_BITS, drawn
     names = [name or f"{key:016x}" for name, key in zip(origins.id, content.tolist(), strict=True)]
     origins = origins._replace(id=names)
     return Candidates(compact, center, scale, origins, fold_keys(codes), content, tie, split, symmetric)

@@ -29,7 +29,7 @@ from sketchdnn.io import exit_with_parent
 from sketchdnn.representation.layout import MAX_PRIMITIVES, REPRESENTATION_VERSION
 
 from .candidates import Selection, make_candidates, select_candidates
-from .config import PRESETS, SPLITS, PrepareConfig
+from .config import PRESETS, SPLITS, PrepareConfig, config_to_dict
 from .report import load_report, report_data, write_report
 from .sources import Input, InputError, Procedural, Tally, Task, plan, read_task
 from .staging import DATASET, INPUTS, Staging, check_output, fingerprint, staging_folder, write_json
@@ -109,7 +109,7 @@ def _make_corpus(
     description = {
         "representation": REPRESENTATION_VERSION,
         "max_primitives": MAX_PRIMITIVES,
-        "config": asdict(config),
+        "config": config_to_dict(config),
         "counts": {split: selection.count(split) for split in SPLITS},
     }
     write_json(staging.result / DATASET, description)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from sketchdnn.render.html import Document, Section, Table, Thumbnails
 from sketchdnn.representation import decode_compact
 
 from .candidates import Selection
-from .config import SPLITS, PrepareConfig
+from .config import SPLITS, PrepareConfig, config_to_dict
 from .loader import Dataset
 from .sources import Tally
 from .staging import write_json
@@ -38,7 +37,7 @@ def report_data(config: PrepareConfig, tally: Tally, selection: Selection, summa
         licences.setdefault(source, {})[licence or "not stated"] = count
     groups = selection.group_sizes
     return {
-        "config": asdict(config),
+        "config": config_to_dict(config),
         "found": tally.found,
         "refused": _sorted(tally.refused),
         "duplicates": sum((size - 1) * count for size, count in groups.items()),

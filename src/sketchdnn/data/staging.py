@@ -19,7 +19,7 @@ from sketchdnn.errors import FormatError
 from sketchdnn.io import LOCK, atomic_write, exclusive_run, flush_to_disk, load_json, remove_abandoned
 from sketchdnn.representation.layout import REPRESENTATION_VERSION
 
-from .config import SPLITS, PrepareConfig
+from .config import SPLITS, PrepareConfig, config_to_dict
 from .sources import BLOCK_SIZE, Input, Tally
 
 # Increased whenever the same input and settings would give another result.
@@ -135,7 +135,7 @@ def staging_folder(out: Path) -> Path:
 
 def fingerprint(inputs: Sequence[Input], config: PrepareConfig) -> str:
     """A hash of the input and the settings: equal for runs of the same work."""
-    work = [PIPELINE_VERSION, REPRESENTATION_VERSION, BLOCK_SIZE, asdict(config), [asdict(i) for i in inputs]]
+    work = [PIPELINE_VERSION, REPRESENTATION_VERSION, BLOCK_SIZE, config_to_dict(config), [asdict(i) for i in inputs]]
     return hashlib.blake2b(json.dumps(work).encode(), digest_size=16).hexdigest()
 
 

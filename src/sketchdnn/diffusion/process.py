@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple, Protocol, TypeVar, get_args, runtime_che
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
+from torch.nn import functional
 
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import Prediction, SketchBatch, to_columns
@@ -22,8 +23,9 @@ from .gaussian_softmax import REVERSE_LOGITS_METHODS, ReverseLogitsMethod
 
 # Standard normal noise in the shape of a batch: the same three named tensors.
 Noise = SketchBatch
-# The weight of a prediction's parameters of each kind in the reverse mean: p/max p (paper), p, or one.
-Superposition = Literal["max", "expected", "none"]
+# The weight of a prediction's parameters of each kind in the reverse mean: p/max p (paper), p, one for the most likely
+# kind alone, or one for all.
+Superposition = Literal["max", "expected", "most_likely", "none"]
 
 # A step for all samples, or one a sample.
 Step = int | Int[Tensor, " batch"]
@@ -79,7 +81,8 @@ class JointProcess:
     """The schedules of the three parts of a row, and the treatment of predictions in the reverse step.
 
     `superposition` weights a prediction's parameters: by p_kind / max p, as the paper does at inference; or by p_kind,
-    which gives the expectation, since a network learns each kind's as if the row were of that kind; or not at all.
+    which gives the expectation, since a network learns each kind's as if the row were of that kind; by one for the
+    most likely kind and zero for the others, so that nothing is superposed; or not at all.
     """
 
     params: Schedule
@@ -203,7 +206,10 @@ def superpose(
     """Weight each parameter by the probability of its kind."""
     if by == "none":
         return params
-    weight = kind / kind.amax(dim=-1, keepdim=True) if by == "max" else kind
+    if by == "most_likely":
+        weight = functional.one_hot(kind.argmax(dim=-1), kind.shape[-1]).to(kind)
+    else:
+        weight = kind / kind.amax(dim=-1, keepdim=True) if by == "max" else kind
     return params * to_columns(weight[..., : layout.NONE].unbind(dim=-1))
 
 

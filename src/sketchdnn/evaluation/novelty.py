@@ -12,7 +12,7 @@ and shifts of much less than a cell (0.07) hardly count. Below `RESOLUTION`, the
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -119,16 +119,48 @@ def nearest_distances(
     on_progress: OnProgress = ignore,
 ) -> NDArray[np.float64]:
     """The distance from each image to the nearest reference, over all eight symmetric copies."""
+    return find_nearest(queries, references, device=device, on_progress=on_progress).distance
+
+
+class Nearest(NamedTuple):
+    """For each image the nearest reference: its distance, its number, and which symmetric copy of the image it matches.
+
+    Copy k is the image turned by k quarters, for k of 4 or more mirrored in x first, as in `representation.hashing`.
+    """
+
+    distance: NDArray[np.float64]
+    reference: NDArray[np.int64]
+    symmetry: NDArray[np.int64]
+
+
+def find_nearest(
+    queries: NDArray[np.float32],
+    references: NDArray[np.float32],
+    *,
+    device: str = "cpu",
+    on_progress: OnProgress = ignore,
+) -> Nearest:
+    """The nearest reference of each image, over all eight symmetric copies."""
     stored = torch.split(torch.from_numpy(references).to(device).flatten(1), _REFERENCE_BATCH)
-    distances = []
+    distances, indices, symmetries = [np.empty(0)], [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for begin in range(0, len(queries), _QUERY_BATCH):
         block = torch.from_numpy(queries[begin : begin + _QUERY_BATCH]).to(device)
         images = _symmetric_copies(block).flatten(2)
-        best = torch.stack([(images @ part.T).amax(dim=(0, 2)) for part in stored]).amax(dim=0)
+        best = torch.full((len(block),), -1.0, device=images.device)
+        index, symmetry = (torch.zeros(len(block), dtype=torch.int64, device=images.device) for _ in range(2))
+        for number, part in enumerate(stored):
+            match, place = (images @ part.T).max(dim=2)  # copy, query
+            match, copy = match.max(dim=0)
+            better = match > best
+            place = place.gather(0, copy[None])[0] + number * _REFERENCE_BATCH
+            best = torch.where(better, match, best)
+            index, symmetry = torch.where(better, place, index), torch.where(better, copy, symmetry)
         distance = (2 - 2 * best.double()).clamp(min=0).sqrt()
         distances.append(torch.where(distance < RESOLUTION, 0.0, distance).cpu().numpy())
+        indices.append(index.cpu().numpy())
+        symmetries.append(symmetry.cpu().numpy())
         on_progress(min(1.0, (begin + _QUERY_BATCH) / len(queries)))
-    return np.concatenate([np.empty(0), *distances])
+    return Nearest(np.concatenate(distances), np.concatenate(indices), np.concatenate(symmetries))
 
 
 def _unique(keys: Keys) -> Estimate:

@@ -24,6 +24,7 @@ from torch import Tensor
 from sketchdnn.diffusion import Conditioning, Progress, SamplingOptions, Start, seeded_noise
 from sketchdnn.diffusion.process import parts
 from sketchdnn.errors import SketchError
+from sketchdnn.networks.dit import DiT
 from sketchdnn.networks.set_denoiser import SetDenoiser
 from sketchdnn.representation import Decoded, SketchBatch, decode, from_flat
 from sketchdnn.representation.batch import Prediction
@@ -43,8 +44,8 @@ INDEX_BITS = 32
 _ROUNDING: WeakKeyDictionary[System, dict[tuple[int, int, str, int], bool]] = WeakKeyDictionary()
 # The masks of conditioning.
 _MASKS = ("construction", "kind", "params")
-# Networks with float32 input and output layers, whatever the precision between them: all but the paper's.
-_FLOAT32_ENDS = (SetDenoiser, LatentDenoiser, TokenDecoder)
+# Networks with float32 input and output layers, whatever the precision between them.
+_FLOAT32_ENDS = (SetDenoiser, DiT, LatentDenoiser, TokenDecoder)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,10 +207,7 @@ def choose_batch_size(system: System, count: int, largest: int) -> int:
 
 
 def precision(system: System) -> str:
-    """Precision of matrix products: bfloat16 where the device supports it and the network's ends stay in float32.
-
-    The paper's network has no float32 ends: coordinates of three digits would leave gaps.
-    """
+    """Precision of matrix products: bfloat16 where the device supports it and the network's ends stay in float32."""
     narrow = _supports_bfloat16(device_of(system)) and isinstance(getattr(system, "network", None), _FLOAT32_ENDS)
     return "bfloat16" if narrow else "float32"
 

@@ -49,7 +49,7 @@ class SetDenoiserConfig(TransformerConfig):
     """Size and inputs of the network.
 
     Attributes:
-        octaves: The finest coordinate feature has a wavelength of 4 / 2^octaves.
+        octaves: The finest coordinate feature has a wavelength of 4 / 2^octaves; 0 means no such features.
         positions: Adds a learned vector to each row, as in the ablation SketchDNN (Pos.); order matters then.
         self_conditioning: Adds the previous prediction as input.
         proximity_features: Adds features of what lies near each end.
@@ -58,7 +58,7 @@ class SetDenoiserConfig(TransformerConfig):
         next_level: Adds the noise level that the sampler goes to next, for students of distillation.
     """
 
-    octaves: int = field(default=8, metadata=within(1, 32))
+    octaves: int = field(default=8, metadata=within(0, 32))
     time_features: int = field(default=64, metadata=within(1, 4096))
     positions: bool = False
     # Added later: omitted from dictionaries of settings at their default.

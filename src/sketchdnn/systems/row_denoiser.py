@@ -56,6 +56,8 @@ class RowDenoiserConfig:
     Attributes:
         data_std: The standard deviation of coordinates in the training set, in [−1, 1].
         mse_weighting: None is the variant's: `low_noise` for the paper and its authors, `none` for ours.
+        preconditioned: Whether our network predicts the correction of its input; otherwise it predicts x0 itself, as
+            the paper's always does.
     """
 
     network: SetDenoiserConfig | DiTConfig = field(default_factory=SetDenoiserConfig)
@@ -68,6 +70,7 @@ class RowDenoiserConfig:
     canonical_lines: bool = True
     predict: Predict = "x0"
     mse_weighting: MseWeighting | None = None
+    preconditioned: bool = field(default=True, metadata={"omit_if_default": True})
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -139,7 +142,7 @@ class RowDenoiser(System, Generic[AnyProcess]):
         output = self._forward(batch_t, t, level, mask, previous, next_level)
         if self.config.predict == "noise":
             params = gaussian.remove_noise(batch_t.params, output.params, _bounded(level))
-        elif isinstance(self.network, DiT):
+        elif isinstance(self.network, DiT) or not self.config.preconditioned:
             return output
         else:
             params = gaussian.denoised(batch_t.params, output.params, level, self.config.data_std)

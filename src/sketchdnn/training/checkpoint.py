@@ -116,8 +116,12 @@ def load(path: Path, state: TrainState, identity: dict[str, Any]) -> dict[str, A
     return facts
 
 
-def load_model(run: Path) -> System:
-    """The model of a run at its newest checkpoint, with averaged weights if there are any. The run may go on.
+def load_model(run: Path, *, averaged: bool = True) -> System:
+    """The model of a run at its newest checkpoint. The run may go on.
+
+    Args:
+        run: The folder of the run.
+        averaged: Take the averaged weights if there are any, not the last ones.
 
     Raises:
         RunError: The run has no checkpoint, or it is damaged.
@@ -133,7 +137,7 @@ def load_model(run: Path) -> System:
         system = system_class(config_from_dict(system_class.config_class, identity["system"], str(path / _FACTS)))
         check_safetensors_header(path / _TENSORS)
         tensors = {current_tensor(name): value for name, value in load_file(path / _TENSORS).items()}
-        prefix = "average.module." if "average.n_averaged" in tensors else "model."
+        prefix = "average.module." if averaged and "average.n_averaged" in tensors else "model."
         system.load_state_dict({n.removeprefix(prefix): v for n, v in tensors.items() if n.startswith(prefix)})
     except (OSError, SketchError, SafetensorError, ValueError, KeyError, TypeError, RuntimeError) as error:
         raise RunError(f"{path}: this checkpoint is damaged ({_first_line(error)})") from error

@@ -31,15 +31,22 @@ OnReport = Callable[[Report], None]
 OnValidation = Callable[[int, Mapping[str, float]], None]
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+# Seconds in which further signals belong to the first. `timeout` signals its command, and then the group of both.
+_REPEATED_WITHIN = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
-    """Callbacks of a run, called in the first process, and the names of its loggers besides CSV."""
+    """Callbacks of a run, called in the first process, and the names of its loggers besides CSV.
+
+    Attributes:
+        stop: Asked at each report; True saves and stops the run, as a signal does.
+    """
 
     on_report: OnReport = lambda report: None
     on_validation: OnValidation = lambda step, losses: None
     loggers: Sequence[str] = ()
+    stop: Callable[[], bool] = lambda: False
 
     def __post_init__(self) -> None:
         for name in self.loggers:
@@ -98,7 +105,7 @@ def train(
                     log.report(report)
                     hooks.on_report(report)
                 _validate(run, validation, log, out, hooks)
-                stopping = _any_process(run, bool(signals))
+                stopping = _any_process(run, bool(signals) or (run.ranks.first and hooks.stop()))
                 save_due = time.monotonic() - saved >= 60 * config.checkpoint_minutes
                 if stopping or run.done or _any_process(run, save_due):
                     run.save(folder)
@@ -108,7 +115,7 @@ def train(
 
 @contextmanager
 def interruptible() -> Iterator[list[int]]:
-    """Yield a list that receives the first SIGTERM, SIGINT or SIGHUP; a second one has its usual effect.
+    """Yield a list that receives the first SIGTERM, SIGINT or SIGHUP; one a second later has its usual effect.
 
     `nohup` still works.
     """
@@ -124,9 +131,16 @@ def interruptible() -> Iterator[list[int]]:
         for number, handler in handlers.items():
             signal.signal(number, handler)
 
+    first = 0.0
+
     def record(number: int, _: FrameType | None) -> None:
-        received.append(number)
-        restore()
+        nonlocal first
+        if not received:
+            received.append(number)
+            first = time.monotonic()
+        elif time.monotonic() - first >= _REPEATED_WITHIN:
+            restore()
+            signal.raise_signal(number)
 
     for number in handlers:
         signal.signal(number, record)

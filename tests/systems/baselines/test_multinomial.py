@@ -17,6 +17,7 @@ from sketchdnn.diffusion.gaussian import authors_cosine, cosine, linear, log_lin
 from sketchdnn.diffusion.noise import seeded_noise
 from sketchdnn.diffusion.process import Denoiser
 from sketchdnn.diffusion.sampling import SamplingOptions, condition_on_rows, step_sequence
+from sketchdnn.geometry import Kind
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import Prediction, SketchBatch
 from sketchdnn.systems.baselines import multinomial as m
@@ -74,6 +75,38 @@ def test_the_expected_posterior_is_the_mean_of_posteriors() -> None:
     # Without noise the label is certain, however unlikely it was.
     label, chances = torch.eye(5)[:1], torch.tensor([[1e-9, 0.25, 0.25, 0.25, 0.25]])
     assert torch.equal(expected_posterior(chances, label, PROCESS.schedule.at(0), PROCESS.schedule.at(0)), label)
+
+
+def test_the_reverse_step_of_a_prediction_alone() -> None:
+    """[α_ts·y_t + (1 − α_ts)/K] ⊙ [ᾱ_s·ŷ_0 + (1 − ᾱ_s)/K], normalized (Hoogeboom et al. 2021, eq. 15).
+
+    It is the expected posterior in short steps, and not in long ones.
+    """
+    predicted = replace(PROCESS, reverse="predicted")
+    y0_hat, y_t = torch.tensor(MARGINAL).double().expand(5, 5), torch.eye(5).double()
+    for s, t in ((40, 150), (0, 1), (199, 200)):
+        alpha_bar = PROCESS.schedule.alpha_bar.double()
+        alpha_ts = alpha_bar[t] / alpha_bar[s]
+        product = (alpha_ts * y_t + (1 - alpha_ts) / 5) * (alpha_bar[s] * y0_hat + (1 - alpha_bar[s]) / 5)
+        expected = product / product.sum(dim=-1, keepdim=True)
+        torch.testing.assert_close(predicted.reverse_probs(y0_hat, y_t, s, t), expected, atol=1e-6, rtol=1e-5)
+    near, far = (
+        float((predicted.reverse_probs(y0_hat, y_t, s, t) - PROCESS.reverse_probs(y0_hat, y_t, s, t)).abs().max())
+        for s, t in ((149, 150), (40, 150))
+    )
+    assert near < 0.02 < 0.05 < far
+
+
+def test_parameters_of_the_most_likely_kind_are_not_mixed() -> None:
+    """Without superposition a reverse step takes x̂_0 from one kind: those of the others are zero in it."""
+    logits = torch.tensor([0.2, 0.0, 0.1, -1.0, -2.0]).expand(1, 1, 5)
+    prediction = Prediction(torch.zeros(1, 1, 2), logits, torch.ones(1, 1, layout.NUM_PARAMS))
+    mixed, single = (replace(PROCESS, superposition=by).clean_params(prediction)[0, 0] for by in ("max", "most_likely"))
+    line = torch.zeros(layout.NUM_PARAMS, dtype=torch.bool)
+    line[layout.PARAMS_OF_KIND[Kind.LINE]] = True
+    assert bool((mixed[~line] > 0).all())
+    assert bool((single[line] == 1).all())
+    assert not single[~line].any()
 
 
 @pytest.mark.parametrize("steps", [3, 40])
