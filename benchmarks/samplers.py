@@ -36,7 +36,8 @@ from sketchdnn.evaluation.validity import (
 )
 from sketchdnn.generation import GenerateRequest
 from sketchdnn.generation.engine import device_of, fast_inference, max_batch_size
-from sketchdnn.generation.generate import STEPS
+from sketchdnn.generation.quality import STEPS
+from sketchdnn.generation.repair import available_cores, repair_sketches
 from sketchdnn.geometry import Sketch, profile
 from sketchdnn.representation import Compact, decode_compact
 from sketchdnn.representation.batch import decode
@@ -85,15 +86,19 @@ _COLUMNS = (
     "ends within 0.02",
     "all ends met",
     "closed",
+    "closed after repair",
     "median gap",
     "largest share off",
 )
+# Sketches that are repaired: more would take longer than to sample them.
+MAX_REPAIRED = 512
 _PAGE = """# Samplers and steps
 
 `{command}` on {device}: {count:,} sketches of seed 0 per row, scored against as many training sketches. The floor,
 other training sketches in place of generated ones, is FID {floor:.2f}. Seconds are of sampling and decoding, after a
 warm-up. The last column names the kind, or construction, whose share of all primitives differs most from the training
 split's, relative to it. Closed: there is a loop and every curve is part of one; ends within 0.02 count as joined.
+After repair no gap is allowed; it is the share of at most {repaired:,} sketches.
 
 {table}
 """
@@ -113,6 +118,7 @@ class SamplerScore:
     within: float
     all_met: float
     closed: float
+    repaired_closed: float
     median_gap: float
     share_off: str
 
@@ -128,6 +134,7 @@ class SamplerScore:
             f"{self.within:.1%}",
             f"{self.all_met:.1%}",
             f"{self.closed:.1%}",
+            f"{self.repaired_closed:.1%}",
             f"{self.median_gap:.4f}",
             self.share_off,
         )
@@ -151,7 +158,8 @@ class SamplerBenchmark:
 
     def markdown(self, command: str) -> str:
         table = markdown_table(_COLUMNS, (score.row() for score in self.scores))
-        return _PAGE.format(command=command, device=self.device, count=self.count, floor=self.floor, table=table)
+        facts = {"device": self.device, "count": self.count, "repaired": MAX_REPAIRED}
+        return _PAGE.format(command=command, floor=self.floor, table=table, **facts)
 
 
 def score_samplers(
@@ -194,6 +202,7 @@ def score_samplers(
         ends = measure_gaps(samples.compact)
         sketches = [decoded.sketch for decoded in decode_compact(samples.compact)]
         closed = sum(is_closed(profile(sketch, LOOSE_TOLERANCE)) for sketch in sketches)
+        repaired = repair_sketches(sketches[:MAX_REPAIRED], workers=available_cores())
         overlap = precision_recall(reference, features)
         scores.append(
             SamplerScore(
@@ -207,6 +216,7 @@ def score_samplers(
                 ends.within_loose.value,
                 ends.sketches_within_loose.value,
                 closed / len(sketches),
+                sum(is_closed(profile(result.sketch)) for result in repaired) / len(repaired),
                 ends.median.value,
                 _largest_deviation(samples.compact, train),
             )

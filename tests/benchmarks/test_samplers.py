@@ -12,7 +12,7 @@ from support.students import small_teacher
 from benchmarks.samplers import FEW_STEP_SETTINGS, SETTINGS, score_noise_levels, score_samplers
 from sketchdnn.data.loader import Dataset
 from sketchdnn.errors import SketchError
-from sketchdnn.generation.generate import STEPS
+from sketchdnn.generation.quality import STEPS
 from sketchdnn.representation.batch import Prediction
 from sketchdnn.systems import System, from_pretrained, load_preset, save_pretrained
 from sketchdnn.systems.students import make_student

@@ -14,6 +14,7 @@ from .options import (
     AssumeUnits,
     Device,
     Flatten,
+    Quality,
     Round,
     SamplerName,
     Steps,
@@ -51,7 +52,8 @@ def complete(
     repair: Annotated[bool, Option(help="Close gaps to what was added, and add constraints, in all formats.")] = True,
     round_: Round = None,
     format: gallery_command.Formats = gallery_command.FORMATS,  # noqa: A002
-    steps: Steps = 50,
+    quality: Quality = "best",
+    steps: Steps = None,
     sampler: SamplerName = None,
     model: gallery_command.Model = "ours",
     device: Device = "auto",
@@ -82,6 +84,7 @@ def complete(
         geometry=geometry,
         method=method,  # type: ignore[arg-type]  # checked there
         scale=scale,
+        quality=quality,
         steps=steps,
         sampler=sampler,
         repair=repair,

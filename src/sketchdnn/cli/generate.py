@@ -10,7 +10,7 @@ from typer import Option
 
 from . import gallery_command
 from .console import stderr_console
-from .options import Device, Round, RoundOrigin, SamplerName, Steps, path_option, round_options
+from .options import Device, Quality, Round, RoundOrigin, SamplerName, Steps, path_option, round_options
 
 EPILOG = "Example: sketchdnn generate --count 16 --seed 0 --out sketches"
 COMPILE = "Compile the model: a minute of start-up, then faster; worthwhile from 100,000 sketches (GPU only)."
@@ -32,7 +32,8 @@ def generate(
     start_index: Annotated[int, Option(help="Index of the first sketch; with --count 1, of the only one.")] = 0,
     format: gallery_command.Formats = gallery_command.FORMATS,  # noqa: A002
     size: Annotated[str | None, Option(help="Larger side of every sketch, such as 100mm, the default, or 4in.")] = None,
-    steps: Steps = 50,
+    quality: Quality = "best",
+    steps: Steps = None,
     sampler: SamplerName = None,
     model: gallery_command.Model = "ours",
     device: Device = "auto",
@@ -71,6 +72,7 @@ def generate(
             count=count,
             seed=seed,
             start_index=start_index,
+            quality=quality,
             steps=steps,
             sampler=sampler,
             size=size,

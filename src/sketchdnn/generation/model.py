@@ -70,8 +70,9 @@ class SketchDNN(ModelHubMixin, library_name="sketchdnn", license="mit", tags=["c
             options: As follows.
             seed: Selects the sketches. Sketch i of a seed is the same whatever the count.
             start_index: Index of the first sketch.
-            steps: Number of denoising steps.
-            sampler: Name of the sampler; None means the model's own.
+            quality: "best", or "fast" for few steps of the network.
+            steps: Number of denoising steps, in place of those of the quality.
+            sampler: Name of the sampler, in place of that of the quality.
             size: Larger side of every sketch: 100 in `units` by default, or words such as "4in".
             units: Unit of a size that is a number.
             primitives: Number of primitives: 12, (8, 16) or "8..16".
@@ -114,8 +115,9 @@ class SketchDNN(ModelHubMixin, library_name="sketchdnn", license="mit", tags=["c
             geometry: Also suggest what follows from the geometry of the part, without the model.
             scale: Finished size over the part's: 1.5, (1, 2) or "1..2".
             method: "conditional", or "repaint" for a network that was not trained to complete.
-            steps: Number of denoising steps.
-            sampler: Name of the sampler; None means the model's own.
+            quality: "best", or "fast" for few steps of the network.
+            steps: Number of denoising steps, in place of those of the quality.
+            sampler: Name of the sampler, in place of that of the quality.
             repair: Join what was added to the part, and add the constraints that hold.
             rounding: `RoundOptions` to round the dimensions of what was added.
             workers: Number of processes that repair.
