@@ -67,6 +67,7 @@ def samplers(
         bool, typer.Option("--few-steps", help="A student and its teacher, 1 to 50 evaluations.")
     ] = False,
     inception: Inception = None,
+    fid: Annotated[bool, typer.Option(help="Also the scores that need the Inception network.")] = True,
     out: Page = None,
 ) -> None:
     """Quality against time for every sampler. The default of `generate` is chosen by this table."""
@@ -83,7 +84,7 @@ def samplers(
     device = find_device(device)
     dataset = Dataset.open(data)
     system = from_pretrained(model, device)
-    extractor = load_inception(find_inception(inception), device)
+    extractor = load_inception(find_inception(inception), device) if fid else None
     with stages() as on_stage:
         result = score_samplers(system, dataset, extractor, settings, count, on_stage)
     show(result, out, command_line(context, device=device))

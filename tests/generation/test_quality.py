@@ -16,7 +16,9 @@ def test_best_is_the_default() -> None:
     system = small_system()
     options = choose_sampling(system)
     assert (options.sampler, options.steps) == (system.default_sampler, STEPS)
-    assert GenerateRequest().sampling(system) == GenerateRequest(quality="best", steps=STEPS).sampling(system) == options
+    assert (
+        GenerateRequest().sampling(system) == GenerateRequest(quality="best", steps=STEPS).sampling(system) == options
+    )
     options = choose_sampling(system, steps=7, sampler="ddim")
     assert (options.sampler, options.steps) == ("ddim", 7)
 

@@ -18,7 +18,8 @@ from sketchdnn.systems.pretrained import DEFAULT_MODEL, model_hash
 
 from .complete import complete
 from .completion_request import CompleteRequest
-from .engine import device_of, precision
+from .engine import device_of, set_precision
+from .engine import precision as precision_of
 from .files import OutputOptions, OutputSummary, check_not_replaced, write_sketches
 from .generate import GeneratedSketch, GenerateRequest, stream
 from .repair import OnProgress, ignore
@@ -40,7 +41,12 @@ class SketchDNN(ModelHubMixin, library_name="sketchdnn", license="mit", tags=["c
 
     @classmethod
     def from_pretrained(  # type: ignore[override]
-        cls, model: str | Path = DEFAULT_MODEL, *, device: str = "auto", local_rank: int = 0
+        cls,
+        model: str | Path = DEFAULT_MODEL,
+        *,
+        device: str = "auto",
+        local_rank: int = 0,
+        precision: str = "auto",
     ) -> SketchDNN:
         """Load a model.
 
@@ -48,9 +54,11 @@ class SketchDNN(ModelHubMixin, library_name="sketchdnn", license="mit", tags=["c
             model: A folder, the name of a bundled model, or hub:OWNER/NAME on the Hub.
             device: auto (a GPU where there is one), cpu, cuda or cuda:1.
             local_rank: The GPU to use where `device` names none, for one of several processes.
+            precision: Of matrix products: auto, float32 or bfloat16. Seeds draw the same sketches with auto only.
         """
         start = time.perf_counter()
         loaded = cls(from_pretrained(model, device, local=local_rank))
+        set_precision(loaded.system, precision)
         loaded.source, loaded.load_seconds = model, time.perf_counter() - start
         return loaded
 
@@ -140,7 +148,7 @@ class SketchDNN(ModelHubMixin, library_name="sketchdnn", license="mit", tags=["c
             check_not_replaced(source, options.folder, request.stem)
         model = self.source and {"name": display_path(self.source), "sha256": model_hash(self.source)}
         facts = {"model": model, **request.to_json(self.system, source), "formats": options.formats}
-        facts |= {"device": str(device_of(self.system)), "precision": precision(self.system)}
+        facts |= {"device": str(device_of(self.system)), "precision": precision_of(self.system)}
         facts |= {"seconds": {"loading": self.load_seconds}}
         own = options.share.select(request.indices)
         sketches: Iterator[GeneratedSketch] = iter(())
