@@ -8,7 +8,7 @@ from support.students import small_teacher
 from sketchdnn.diffusion import SamplingOptions, seeded_noise
 from sketchdnn.errors import SketchError
 from sketchdnn.generation.engine import inference_system, precision, set_precision
-from sketchdnn.networks.low_rank import add_adapters, adapters
+from sketchdnn.networks.low_rank import adapters, add_adapters
 from sketchdnn.networks.packed import PackedBlock, can_pack, pack, packs_alike
 from sketchdnn.networks.set_denoiser import SetDenoiser, SetDenoiserConfig
 from sketchdnn.systems import System, from_pretrained

@@ -14,6 +14,7 @@ from sketchdnn.errors import SketchError, display_path
 from sketchdnn.geometry import Sketch
 from sketchdnn.systems import System, from_pretrained, save_pretrained
 from sketchdnn.systems.devices import find_device
+from sketchdnn.systems.onnx_file import with_onnx
 from sketchdnn.systems.pretrained import DEFAULT_MODEL, model_hash
 
 from .complete import complete
@@ -47,6 +48,7 @@ class SketchDNN(ModelHubMixin, library_name="sketchdnn", license="mit", tags=["c
         device: str = "auto",
         local_rank: int = 0,
         precision: str = "auto",
+        onnx: str | Path | None = None,
     ) -> SketchDNN:
         """Load a model.
 
@@ -55,10 +57,15 @@ class SketchDNN(ModelHubMixin, library_name="sketchdnn", license="mit", tags=["c
             device: auto (a GPU where there is one), cpu, cuda or cuda:1.
             local_rank: The GPU to use where `device` names none, for one of several processes.
             precision: Of matrix products: auto, float32 or bfloat16. Seeds draw the same sketches with auto only.
+            onnx: A file of `sketchdnn export-onnx`: onnxruntime computes the network, in float32.
         """
         start = time.perf_counter()
         loaded = cls(from_pretrained(model, device, local=local_rank))
-        set_precision(loaded.system, precision)
+        if onnx is not None:
+            if precision != "auto":
+                raise SketchError("an ONNX file has its own precision: leave out precision, or onnx")
+            loaded.system = with_onnx(loaded.system, onnx)
+        set_precision(loaded.system, "float32" if onnx is not None else precision)
         loaded.source, loaded.load_seconds = model, time.perf_counter() - start
         return loaded
 

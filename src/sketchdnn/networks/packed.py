@@ -32,7 +32,8 @@ _ALIKE: WeakKeyDictionary[SetDenoiser, dict[tuple[torch.dtype, tuple[int, ...], 
 
 def can_pack() -> bool:
     """Whether this build of PyTorch packs weights."""
-    return torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+    is_available: bool = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
+    return is_available and hasattr(torch.ops.mkldnn, "_linear_pointwise")
 
 
 def pack(network: SetDenoiser, dtype: torch.dtype) -> SetDenoiser:
@@ -87,7 +88,8 @@ class PackedBlock(nn.Module):
         return h.add_(gate_m * self._linear(functional.silu(gate) * up, self.down))
 
     def _attend(self, h: Tensor) -> Tensor:
-        qkv = self._linear(h, self.qkv).unflatten(-1, (3, self.heads, -1))
+        qkv = self._linear(h, self.qkv)
+        qkv = qkv.reshape(*qkv.shape[:2], 3, self.heads, -1)
         query, key = (_rms_norm(qkv[:, :, :2].float()) * self.norm_weight).to(self.dtype).unbind(dim=2)
         value = qkv[:, :, 2].transpose(1, 2)
         mixed = functional.scaled_dot_product_attention(query.transpose(1, 2), key.transpose(1, 2), value)

@@ -252,7 +252,7 @@ def proximity_features(rows: SketchBatch) -> Float[Tensor, "batch prim feature"]
     radius = rows.of_kind(Kind.CIRCLE)[..., layout.RADIUS, None]
     other_circles = rows.kind[:, None, :, Kind.CIRCLE] * other_place[:count, :count]
     radius_features = _soft_mean_offset(radius[:, None] - radius[:, :, None], other_circles)
-    return torch.cat([place_features.unflatten(1, (count, 2)).flatten(2), radius_features], dim=-1)
+    return torch.cat([place_features.reshape(place_features.shape[0], count, -1), radius_features], dim=-1)
 
 
 def _soft_mean_offset(

@@ -42,10 +42,10 @@ _MAX_OVERHEAD, _MAX_NODES = 16 << 20, 10_000
 _TRACED_BATCH = 5
 # How far predictions of a file may be from those of the model, relative to their own size.
 TOLERANCE = 1e-3
-_OPERATORS = frozenset(
-    """Add Cast Clip Concat Cos Div Equal Exp Expand Gather GatherND Gemm Greater Log MatMul Max Mul Neg Not Pow
-    Reciprocal ReduceMax ReduceMean ReduceSum Reshape Shape Sigmoid Sin Slice Softmax Split Sqrt Squeeze Sub Transpose
-    Unsqueeze Where""".split()
+_OPERATORS = (
+    "Add And Cast CastLike Clip Concat Constant Cos Div Equal Exp Expand Gather GatherND Gemm Greater Identity "
+    "Less Log MatMul Max Mod Mul Neg Not Pow Range Reciprocal ReduceMax ReduceMean ReduceSum Reshape "
+    "SequenceAt Shape Sigmoid Sin Slice Softmax SplitToSequence Sqrt Squeeze Sub Transpose Unsqueeze Where"
 )
 
 
@@ -80,6 +80,7 @@ def export_onnx(system: System, file: str | Path, *, student: bool = False) -> N
                 tuple(inputs.values()),
                 dynamo=True,
                 verbose=False,
+                optimize=False,  # it removes additions of small numbers, which keep logarithms finite
                 input_names=list(inputs),
                 output_names=list(_OUTPUTS),
                 dynamic_shapes=(tuple({0: rows} for _ in inputs),),
@@ -271,7 +272,7 @@ def _check(content: bytes, file: str | Path) -> dict[str, str]:
         len(graph.node) <= _MAX_NODES
         and not model.functions
         and not graph.sparse_initializer
-        and {node.op_type for node in graph.node} <= _OPERATORS
+        and {node.op_type for node in graph.node} <= set(_OPERATORS.split())
         and not any(node.domain for node in graph.node)
         and not any(a.HasField("g") or a.graphs for node in graph.node for a in node.attribute)
         and not any(tensor.external_data or tensor.data_location for tensor in tensors)
