@@ -8,22 +8,36 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from unittest import mock
 
+import torch
 from rich.table import Table
+from torch import Tensor
 
+from sketchdnn.diffusion import seeded_noise
+from sketchdnn.diffusion.process import parts
 from sketchdnn.errors import SketchError
 from sketchdnn.generation import CompleteRequest, GenerateRequest
 from sketchdnn.generation.complete import complete
-from sketchdnn.generation.engine import BatchPart, device_of, precision, sample_together, set_precision
+from sketchdnn.generation.engine import (
+    PRECISIONS,
+    BatchPart,
+    device_of,
+    inference_system,
+    precision,
+    sample_together,
+    set_precision,
+)
 from sketchdnn.generation.execution import Execution
 from sketchdnn.generation.generate import stream
 from sketchdnn.generation.quality import STEPS, STUDENT_STEPS
+from sketchdnn.networks.packed import can_pack
 from sketchdnn.representation import SketchBatch
+from sketchdnn.representation.batch import Prediction
 from sketchdnn.systems import System
 from sketchdnn.systems.devices import usable_cores
 from sketchdnn.systems.onnx_file import with_onnx
@@ -55,6 +69,18 @@ class LatencyTiming:
 
 
 @dataclass(frozen=True, slots=True)
+class EvaluationTiming:
+    """Milliseconds of one core for one evaluation of the network, by the size of the batch."""
+
+    computed_by: str
+    milliseconds: tuple[float, ...]
+    error: float  # largest difference from float32, relative to the largest output
+
+    def row(self) -> tuple[str, ...]:
+        return (self.computed_by, *(f"{number:.1f}" for number in self.milliseconds), f"{self.error:.1e}")
+
+
+@dataclass(frozen=True, slots=True)
 class Latency:
     """All timings of a run. The first path is the one that others are compared with."""
 
@@ -62,6 +88,7 @@ class Latency:
     cores: int
     untrained: bool
     timings: tuple[LatencyTiming, ...]
+    evaluations: tuple[EvaluationTiming, ...] = ()
 
     def speedup(self, timing: LatencyTiming) -> float:
         """How many times as fast as the best quality for the same task."""
@@ -90,9 +117,17 @@ class Latency:
         untrained = _UNTRAINED if self.untrained else ""
         page = _PAGE.format(command=command, cores=self.cores, rounds=self.rounds, steps=STEPS, untrained=untrained)
         goals = "\n".join(f"- {sentence}" for sentence in self.sentences())
-        return "\n\n".join([page, markdown_table(_COLUMNS, self.rows()), goals]) + "\n"
+        evaluations = markdown_table(_EVALUATION_COLUMNS, (each.row() for each in self.evaluations))
+        return "\n\n".join([page, markdown_table(_COLUMNS, self.rows()), goals, _EVALUATIONS, evaluations]) + "\n"
 
 
+_EVALUATION_ROUNDS = 5
+BATCHES = (1, 4, 16, 32)
+_EVALUATION_COLUMNS = ("computed by", *(f"{batch} × 16 rows" for batch in BATCHES), "difference")
+_EVALUATIONS = """## One evaluation of the network
+
+Milliseconds of one core, the best of five. The difference is the largest from float32, relative to the largest
+output."""
 _STUDENT = f"student, {STUDENT_STEPS} steps"
 _PAGE = """# Latency
 
@@ -175,7 +210,68 @@ def time_latency(
     if onnx is not None:
         run_by_onnx = with_onnx(teacher, onnx)
         timings += _time_path("fast, onnxruntime", run_by_onnx, fast, both, rounds, on_stage, "float32")
-    return Latency(rounds, usable_cores(), untrained, tuple(timings))
+    on_stage("one evaluation of the network")
+    with torch.no_grad():
+        evaluations = tuple(_time_evaluations(teacher, onnx))
+    return Latency(rounds, usable_cores(), untrained, tuple(timings), evaluations)
+
+
+def _time_evaluations(system: SketchDNNSystem, onnx: Path | None) -> Iterator[EvaluationTiming]:
+    """One evaluation by every kind of weights and precision, on one thread."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        inputs = {batch: _Inputs.draw(system, batch) for batch in BATCHES}
+        expected = system.denoise(*inputs[BATCHES[-1]])
+        for name in PRECISIONS[1:]:
+            chosen = copy.copy(system)
+            try:
+                set_precision(chosen, name)
+            except SketchError:  # this processor does not have it
+                continue
+            for packed in (False, True) if can_pack() else (False,):
+                fast = inference_system(chosen) if packed else chosen
+                with torch.autocast("cpu", torch.bfloat16, enabled=name == "bfloat16"):
+                    yield _time_evaluation(f"{name}, packed" if packed else name, fast, inputs, expected)
+        if onnx is not None:
+            yield _time_evaluation("onnxruntime, float32", with_onnx(system, onnx, threads=1), inputs, expected)
+    finally:
+        torch.set_num_threads(threads)
+
+
+class _Inputs(NamedTuple):
+    """The arguments of `RowDenoiser.denoise`."""
+
+    batch: SketchBatch
+    t: Tensor
+    mask: None
+    previous: Prediction
+
+    @classmethod
+    def draw(cls, system: SketchDNNSystem, batch: int) -> _Inputs:
+        """Noise as the state, and the prediction that is made from it as the previous one."""
+        noise = seeded_noise(0, torch.arange(batch))(0)
+        t = torch.full((batch,), system.config.num_steps // 2)
+        state = SketchBatch(noise.construction.softmax(dim=-1), noise.kind.softmax(dim=-1), noise.params)
+        return cls(state, t, None, system.denoise(state, t))
+
+
+def _time_evaluation(
+    name: str, system: System, inputs: Mapping[int, _Inputs], expected: Prediction
+) -> EvaluationTiming:
+    assert isinstance(system, SketchDNNSystem)  # noqa: S101
+    milliseconds = []
+    for arguments in inputs.values():
+        found = system.denoise(*arguments)
+        seconds = []
+        for _ in range(_EVALUATION_ROUNDS):
+            start = time.process_time()
+            system.denoise(*arguments)
+            seconds.append(time.process_time() - start)
+        milliseconds.append(1e3 * min(seconds))
+    pairs = zip(parts(found), parts(expected), strict=True)
+    error = max(float((a.float() - b).abs().max() / b.abs().max()) for a, b in pairs)
+    return EvaluationTiming(name, tuple(milliseconds), error)
 
 
 _TASKS: dict[str, Run] = {

@@ -14,7 +14,11 @@ def test_paths_are_timed() -> None:
     system = small_teacher()
     stages: list[str] = []
     result = time_latency(system, rounds=1, tasks=[ONE], on_stage=stages.append)
-    assert stages == [f"{timing.path}: {timing.task}" for timing in result.timings]
+    assert stages[:-1] == [f"{timing.path}: {timing.task}" for timing in result.timings]
+    names = [each.computed_by for each in result.evaluations]
+    assert names[:1] == ["float32"]
+    assert len(set(names)) == len(names)
+    assert all(each.error < 0.05 and min(each.milliseconds) > 0 for each in result.evaluations)
     assert len({timing.path for timing in result.timings}) == len(result.timings) == 6
     assert all(timing.sampling > 0 and timing.rest > 0 for timing in result.timings)
     assert (system.student, system.precision) == (None, "auto")
