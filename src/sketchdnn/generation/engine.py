@@ -250,6 +250,8 @@ def inference_system(system: System) -> System:
     network, dtype = getattr(system, "network", None), getattr(torch, precision(system))
     if not isinstance(network, SetDenoiser) or device_of(system).type != "cpu" or system.training or not can_pack():
         return system
+    if "denoise" in system.__dict__:  # it does not use the blocks
+        return system
     if system.precision == "auto" and not packs_alike(network, dtype, (1, CPU_BATCH)):
         return system
     fast = copy.copy(system)

@@ -68,7 +68,7 @@ def export_onnx(system: System, file: str | Path, *, student: bool = False) -> N
     onnx = _import("onnx")
     _import("onnxscript")
     inputs = _inputs(target, _TRACED_BATCH)
-    # Any other number than one: an exporter takes one for a constant.
+    # At least four, so that the network pads nothing in the trace; the file takes any number.
     rows = torch.export.Dim("batch", min=_TRACED_BATCH - 1, max=1 << 16)
     with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")
