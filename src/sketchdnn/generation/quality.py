@@ -15,7 +15,7 @@ QUALITIES: tuple[Quality, ...] = get_args(Quality)
 STEPS = 50
 STUDENT_STEPS = 4
 # Of a model without a student.
-FAST_SAMPLER, FAST_STEPS = "predictor_corrector", 12
+FAST_SAMPLER, FAST_STEPS = "predictor_corrector", 16
 
 
 def check_quality(quality: str, steps: int | None, sampler: str | None) -> None:
