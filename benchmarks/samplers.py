@@ -167,6 +167,8 @@ def score_samplers(
     settings: Sequence[tuple[str, int]] = SETTINGS,
     count: int = 10_000,
     on_stage: OnStage = ignore_stage,
+    *,
+    max_repaired: int = MAX_REPAIRED,
 ) -> SamplerBenchmark:
     """Sample with each sampler and score the sketches.
 
@@ -177,6 +179,7 @@ def score_samplers(
         settings: Samplers and their steps.
         count: Sketches per sampler.
         on_stage: Called with the name of each stage.
+        max_repaired: Sketches per sampler that are repaired.
     """
     train = dataset.split("train").compact
     if len(train) < 2 * count:
@@ -207,7 +210,7 @@ def score_samplers(
         ends = measure_gaps(samples.compact)
         sketches = [decoded.sketch for decoded in decode_compact(samples.compact)]
         closed = sum(is_closed(profile(sketch, LOOSE_TOLERANCE)) for sketch in sketches)
-        repaired = repair_sketches(sketches[:MAX_REPAIRED], workers=available_cores())
+        repaired = repair_sketches(sketches[:max_repaired], workers=available_cores())
         scores.append(
             SamplerScore(
                 sampler,
@@ -217,7 +220,7 @@ def score_samplers(
                 ends.within_loose.value,
                 ends.sketches_within_loose.value,
                 closed / len(sketches),
-                sum(is_closed(profile(result.sketch)) for result in repaired) / len(repaired),
+                sum(is_closed(profile(result.sketch)) for result in repaired) / max(len(repaired), 1),
                 ends.median.value,
                 _largest_deviation(samples.compact, train),
             )

@@ -23,6 +23,8 @@ def test_paths_are_timed() -> None:
     assert all(timing.sampling > 0 and timing.rest > 0 for timing in result.timings)
     assert (system.student, system.precision) == (None, "auto")
     fewest = next(timing for timing in result.timings if timing.path == "student, 4 steps")
+    fast = next(timing for timing in result.timings if timing.path == "fast, without a student")
+    assert fewest.rest == fast.rest  # an untrained student draws nothing to time repair on
     assert fewest.sampling < result.timings[0].sampling
     assert "has the weights of its teacher" in result.markdown("python -m benchmarks latency")
     assert "has the weights" not in replace(result, untrained=False).markdown("python -m benchmarks latency")
