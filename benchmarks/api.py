@@ -25,7 +25,7 @@ from rich.table import Table
 from sketchdnn.diffusion.sampling import SamplingOptions
 from sketchdnn.errors import SketchError
 from sketchdnn.generation.engine import CPU_BATCH, Engine, SampleId
-from sketchdnn.generation.generate import STEPS
+from sketchdnn.generation.quality import STEPS
 from sketchdnn.geometry import Sketch
 from sketchdnn.systems import System, from_pretrained
 

@@ -18,7 +18,7 @@ from sketchdnn.errors import SketchError
 from sketchdnn.generation.conditioning import choose_conditioning, encode_sketches
 from sketchdnn.generation.conditions import CLOSE_TOLERANCE, MAX_ATTEMPTS, Conditions, find_shortfall, trained_range
 from sketchdnn.generation.engine import Engine, SampleId, device_of, max_batch_size
-from sketchdnn.generation.generate import STEPS
+from sketchdnn.generation.quality import STEPS
 from sketchdnn.geometry import Kind, Sketch, normalize
 from sketchdnn.representation import from_flat
 from sketchdnn.representation.batch import decode

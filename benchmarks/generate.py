@@ -19,7 +19,7 @@ from sketchdnn.diffusion import JointProcess, SamplingOptions, our_process, seed
 from sketchdnn.errors import SketchError
 from sketchdnn.generation import GenerateRequest, stream
 from sketchdnn.generation.engine import compile_denoiser, fast_inference, max_batch_size
-from sketchdnn.generation.generate import STEPS
+from sketchdnn.generation.quality import STEPS
 from sketchdnn.networks import DiT, DiTConfig
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import Prediction, SketchBatch

@@ -7,6 +7,7 @@ they no longer do is one where the network has something to learn.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -36,7 +37,8 @@ from sketchdnn.evaluation.validity import (
 )
 from sketchdnn.generation import GenerateRequest
 from sketchdnn.generation.engine import device_of, fast_inference, max_batch_size
-from sketchdnn.generation.generate import STEPS
+from sketchdnn.generation.quality import STEPS
+from sketchdnn.generation.repair import available_cores, repair_sketches
 from sketchdnn.geometry import Sketch, profile
 from sketchdnn.representation import Compact, decode_compact
 from sketchdnn.representation.batch import decode
@@ -85,15 +87,19 @@ _COLUMNS = (
     "ends within 0.02",
     "all ends met",
     "closed",
+    "closed after repair",
     "median gap",
     "largest share off",
 )
+# Sketches that are repaired: more would take longer than to sample them.
+MAX_REPAIRED = 512
 _PAGE = """# Samplers and steps
 
 `{command}` on {device}: {count:,} sketches of seed 0 per row, scored against as many training sketches. The floor,
-other training sketches in place of generated ones, is FID {floor:.2f}. Seconds are of sampling and decoding, after a
+other training sketches in place of generated ones, is FID {floor}. Seconds are of sampling and decoding, after a
 warm-up. The last column names the kind, or construction, whose share of all primitives differs most from the training
 split's, relative to it. Closed: there is a loop and every curve is part of one; ends within 0.02 count as joined.
+After repair no gap is allowed; it is the share of at most {repaired:,} sketches.
 
 {table}
 """
@@ -113,6 +119,7 @@ class SamplerScore:
     within: float
     all_met: float
     closed: float
+    repaired_closed: float
     median_gap: float
     share_off: str
 
@@ -121,13 +128,11 @@ class SamplerScore:
             self.sampler,
             f"{self.steps}",
             f"{self.seconds:.1f}",
-            f"{self.fid:.2f}",
-            f"{1000 * self.kid:.2f}",
-            f"{self.precision:.3f}",
-            f"{self.recall:.3f}",
+            *(_number(*each) for each in ((self.fid, 2), (1000 * self.kid, 2), (self.precision, 3), (self.recall, 3))),
             f"{self.within:.1%}",
             f"{self.all_met:.1%}",
             f"{self.closed:.1%}",
+            f"{self.repaired_closed:.1%}",
             f"{self.median_gap:.4f}",
             self.share_off,
         )
@@ -151,36 +156,42 @@ class SamplerBenchmark:
 
     def markdown(self, command: str) -> str:
         table = markdown_table(_COLUMNS, (score.row() for score in self.scores))
-        return _PAGE.format(command=command, device=self.device, count=self.count, floor=self.floor, table=table)
+        facts = {"device": self.device, "count": self.count, "repaired": MAX_REPAIRED}
+        return _PAGE.format(command=command, floor=_number(self.floor, 2), table=table, **facts)
 
 
 def score_samplers(
     system: System,
     dataset: Dataset,
-    extractor: Extractor,
+    extractor: Extractor | None,
     settings: Sequence[tuple[str, int]] = SETTINGS,
     count: int = 10_000,
     on_stage: OnStage = ignore_stage,
+    *,
+    max_repaired: int = MAX_REPAIRED,
 ) -> SamplerBenchmark:
     """Sample with each sampler and score the sketches.
 
     Args:
         system: The model, on the device of the extractor.
         dataset: The corpus; its training split must hold twice `count` sketches.
-        extractor: The features of FID.
+        extractor: The features of FID; None leaves out the scores that need them.
         settings: Samplers and their steps.
         count: Sketches per sampler.
         on_stage: Called with the name of each stage.
+        max_repaired: Sketches per sampler that are repaired.
     """
     train = dataset.split("train").compact
     if len(train) < 2 * count:
         raise SketchError(f"{count:,} sketches need a training split of twice as many; this one has {len(train):,}")
     order = np.random.default_rng(0).permutation(len(train))
-    on_stage("features of training sketches")
-    reference, others = (
-        sketch_features(train[np.sort(order[start : start + count])], extractor) for start in (0, count)
-    )
-    floor = frechet_distance(reference, others)
+    reference, floor = None, math.nan
+    if extractor is not None:
+        on_stage("features of training sketches")
+        reference, others = (
+            sketch_features(train[np.sort(order[start : start + count])], extractor) for start in (0, count)
+        )
+        floor = frechet_distance(reference, others)
     on_stage("warming up")
     generate_samples(system, "", GenerateRequest(count=count, seed=1, steps=2, repair=False))
     scores = []
@@ -190,28 +201,35 @@ def score_samplers(
         request = GenerateRequest(count=count, seed=0, steps=steps, sampler=sampler, repair=False)
         samples = generate_samples(system, sampler, request)
         seconds = time.perf_counter() - start
-        features = sketch_features(samples.compact, extractor)
+        distances = (math.nan,) * 4
+        if extractor is not None and reference is not None:
+            features = sketch_features(samples.compact, extractor)
+            overlap = precision_recall(reference, features)
+            kid = kernel_distance(reference, features).value
+            distances = frechet_distance(reference, features), kid, overlap.precision.value, overlap.recall.value
         ends = measure_gaps(samples.compact)
         sketches = [decoded.sketch for decoded in decode_compact(samples.compact)]
         closed = sum(is_closed(profile(sketch, LOOSE_TOLERANCE)) for sketch in sketches)
-        overlap = precision_recall(reference, features)
+        repaired = repair_sketches(sketches[:max_repaired], workers=available_cores())
         scores.append(
             SamplerScore(
                 sampler,
                 steps,
                 seconds,
-                frechet_distance(reference, features),
-                kernel_distance(reference, features).value,
-                overlap.precision.value,
-                overlap.recall.value,
+                *distances,
                 ends.within_loose.value,
                 ends.sketches_within_loose.value,
                 closed / len(sketches),
+                sum(is_closed(profile(result.sketch)) for result in repaired) / max(len(repaired), 1),
                 ends.median.value,
                 _largest_deviation(samples.compact, train),
             )
         )
-    return SamplerBenchmark(device_name(extractor.device), count, floor, tuple(scores))
+    return SamplerBenchmark(device_name(str(device_of(system))), count, floor, tuple(scores))
+
+
+def _number(value: float, digits: int) -> str:
+    return "–" if math.isnan(value) else f"{value:.{digits}f}"
 
 
 def _largest_deviation(samples: Compact, real: Compact) -> str:

@@ -68,6 +68,8 @@ def samplers(
         bool, typer.Option("--few-steps", help="A student and its teacher, 1 to 50 evaluations.")
     ] = False,
     inception: Inception = None,
+    fid: Annotated[bool, typer.Option(help="Also the scores that need the Inception network.")] = True,
+    precision: Annotated[str, typer.Option(help="auto, float32 or bfloat16.")] = "auto",
     out: Page = None,
 ) -> None:
     """Quality against time for every sampler. The default of `generate` is chosen by this table."""
@@ -75,6 +77,7 @@ def samplers(
     from benchmarks.samplers import FEW_STEP_SETTINGS, SETTINGS, score_samplers
     from sketchdnn.data.loader import Dataset
     from sketchdnn.evaluation.features import find_inception, load_inception
+    from sketchdnn.generation.engine import set_precision
     from sketchdnn.systems import from_pretrained
     from sketchdnn.systems.devices import find_device
 
@@ -84,7 +87,8 @@ def samplers(
     device = find_device(device)
     dataset = Dataset.open(data)
     system = from_pretrained(model, device)
-    extractor = load_inception(find_inception(inception), device)
+    set_precision(system, precision)
+    extractor = load_inception(find_inception(inception), device) if fid else None
     with stages() as on_stage:
         result = score_samplers(system, dataset, extractor, settings, count, on_stage)
     show(result, out, command_line(context, device=device))

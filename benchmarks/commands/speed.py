@@ -22,6 +22,7 @@ def register(app: typer.Typer) -> None:
         step_overhead: "step-overhead --device cuda --batch 4096",
         api: "api --out docs/results/api.md",
         completion_speed: "completion-speed --device cpu --out docs/results/completion_speed.md",
+        latency: "latency --out docs/results/latency.md",
         raster: "raster --device cuda --data prepared --out docs/results/raster.md",
         serve_load: "serve-load --clients 50 --seconds 60 --out docs/results/serve.md",
         studio_drag: "studio-drag --out docs/results/studio_drag.md",
@@ -176,6 +177,27 @@ def completion_speed(
         result = time_completion(system, steps=steps, rounds=repeats, on_stage=on_stage)
     show(result, out, command_line(context, device=device))
     raise typer.Exit(0 if result.is_allowed else 1)
+
+
+def latency(
+    context: typer.Context,
+    model: Model = "ours",
+    onnx: Annotated[
+        Path | None, typer.Option(help="Also onnxruntime with this file of `sketchdnn export-onnx`.", readable=False)
+    ] = None,
+    repeats: Repeats = 5,
+    out: Page = None,
+) -> None:
+    """Time one sketch, sixteen and eight completions by quality, precision and engine; three minutes on two cores."""
+    from benchmarks.latency import time_latency
+    from benchmarks.results import check_output_file
+    from sketchdnn.systems import from_pretrained
+
+    check_output_file(out)
+    system = from_pretrained(model)
+    with stages() as on_stage:
+        result = time_latency(system, onnx, rounds=repeats, on_stage=on_stage)
+    show(result, out, command_line(context))
 
 
 def raster(

@@ -29,7 +29,7 @@ from sketchdnn.errors import SketchError
 from sketchdnn.evaluation.comparison import Source, random_sample
 from sketchdnn.evaluation.samples import normalize_sketches
 from sketchdnn.generation.engine import CPU_BATCH, fast_inference
-from sketchdnn.generation.generate import STEPS
+from sketchdnn.generation.quality import STEPS
 from sketchdnn.generation.trajectory import STRIP_FRACTIONS, nearest_indices, primitive_rows, superposed_primitives
 from sketchdnn.geometry import Sketch
 from sketchdnn.io import atomic_write

@@ -18,7 +18,7 @@ from sketchdnn.data.loader import Dataset
 from sketchdnn.errors import FormatError, SketchError
 from sketchdnn.evaluation.evaluate import IMAGES_PER_MINUTE, Evaluator
 from sketchdnn.evaluation.protocol import Settings, data_hash
-from sketchdnn.generation.generate import STEPS
+from sketchdnn.generation.quality import STEPS
 from sketchdnn.io import atomic_write, load_json
 from sketchdnn.systems import ConfigError, Preset, System, config_from_dict, config_to_dict, load_preset
 from sketchdnn.systems.aliases import SETTING_VALUES

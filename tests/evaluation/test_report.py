@@ -12,7 +12,7 @@ from support.pages import assert_self_contained
 from sketchdnn.errors import FormatError
 from sketchdnn.evaluation import load_report
 from sketchdnn.evaluation.report import is_report, report_document
-from sketchdnn.generation.generate import STEPS
+from sketchdnn.generation.quality import STEPS
 from sketchdnn.systems import from_pretrained
 from sketchdnn.systems.aliases import REPORT_KEYS, current_sampler
 from sketchdnn.systems.pretrained import model_hash

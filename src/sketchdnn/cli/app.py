@@ -17,7 +17,7 @@ from .console import stderr_console
 from .presets import presets
 from .signals import SignalHandler
 
-# The commands in the order of --help. Each has a module, with a function of its name and an `EPILOG`.
+# The commands in the order of --help, with _ for -. Each has a module, with a function of its name and an `EPILOG`.
 COMMANDS = (
     "generate",
     "complete",
@@ -28,6 +28,7 @@ COMMANDS = (
     "train",
     "distill",
     "evaluate",
+    "export_onnx",
     "studio",
     "serve",
     "mcp",
@@ -62,7 +63,7 @@ def _root(
 
 for _name in COMMANDS:
     _module = importlib.import_module(f"sketchdnn.cli.{_name}")
-    app.command(_name, epilog=_module.EPILOG)(getattr(_module, _name))
+    app.command(_name.replace("_", "-"), epilog=_module.EPILOG)(getattr(_module, _name))
 app.add_typer(presets, name="presets", epilog="Example: sketchdnn presets copy tiny mine.toml")
 
 

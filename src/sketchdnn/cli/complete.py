@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from typer import Option
 
@@ -14,6 +14,9 @@ from .options import (
     AssumeUnits,
     Device,
     Flatten,
+    Onnx,
+    Precision,
+    Quality,
     Round,
     SamplerName,
     Steps,
@@ -51,10 +54,13 @@ def complete(
     repair: Annotated[bool, Option(help="Close gaps to what was added, and add constraints, in all formats.")] = True,
     round_: Round = None,
     format: gallery_command.Formats = gallery_command.FORMATS,  # noqa: A002
-    steps: Steps = 50,
+    quality: Quality = "best",
+    steps: Steps = None,
     sampler: SamplerName = None,
     model: gallery_command.Model = "ours",
     device: Device = "auto",
+    precision: Precision = "auto",
+    onnx: Onnx = None,
     force: gallery_command.Force = False,
     flatten: Flatten = FLATTEN,
     assume_units: AssumeUnits = None,
@@ -82,6 +88,7 @@ def complete(
         geometry=geometry,
         method=method,  # type: ignore[arg-type]  # checked there
         scale=scale,
+        quality=quality,
         steps=steps,
         sampler=sampler,
         repair=repair,
@@ -89,7 +96,8 @@ def complete(
         workers=available_cores(),
     )
     options = OutputOptions(out, format.split(","), force=force)
-    summary = gallery_command.write_gallery(console, request, options, file, model=model, device=device)
+    loading: dict[str, Any] = {"device": device, "precision": precision, "onnx": onnx}
+    summary = gallery_command.write_gallery(console, request, options, file, model=model, **loading)
     what = f"{summary.sketches:,} suggestion{'s' * (summary.sketches != 1)}"
     gallery_command.print_summary(console, options, what, "gallery.html shows them, the part in black", summary)
     if summary.sketches < count:

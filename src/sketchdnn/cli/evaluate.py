@@ -13,7 +13,7 @@ from sketchdnn.errors import SketchError, display_path
 from sketchdnn.io import exclusive_run, remove_abandoned
 
 from .console import stderr_console
-from .options import Device, SamplerName, Steps, path_option
+from .options import Device, SamplerName, path_option
 from .progress import progress
 
 EPILOG = """Example: sketchdnn evaluate --model ours --data corpus --out report
@@ -34,7 +34,7 @@ def evaluate(
     compare: Annotated[bool, Option("--compare", help="Compare several systems.")] = False,
     count: Annotated[int | None, Option(help="How many to draw, or to read at most; by default 10,000.")] = None,
     seed: Annotated[int, Option(help="Seed of the drawn sketches.")] = 0,
-    steps: Steps = 50,
+    steps: Annotated[int, Option(help="Number of denoising steps.")] = 50,
     sampler: SamplerName = None,
     split: Annotated[str, Option(help="Real sketches to compare with: test, or validation to select models.")] = "test",
     fast: Annotated[bool, Option("--fast", help="500 samples and references, few likelihoods.")] = False,

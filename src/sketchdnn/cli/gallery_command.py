@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -54,16 +54,16 @@ def read_one_sketch(file: Path, console: Console, options: ReadOptions = DEFAULT
 
 
 def write_gallery(
-    console: Console, request: Request, options: OutputOptions, source: Path | None, *, model: str, device: str
+    console: Console, request: Request, options: OutputOptions, source: Path | None, *, model: str, **loading: Any
 ) -> OutputSummary:
     """Load the model and write a gallery, with progress. On Ctrl-C, print where the finished sketches are, and exit.
 
-    `source` is the file of the initial sketch or of the part.
+    `source` is the file of the initial sketch or of the part, `loading` options of `SketchDNN.from_pretrained`.
     """
     from sketchdnn.generation import SketchDNN
 
     share, name = options.share, display_path(options.folder)
-    loaded = SketchDNN.from_pretrained(model, device=device, local_rank=share.local_rank)
+    loaded = SketchDNN.from_pretrained(model, local_rank=share.local_rank, **loading)
     activity = "drawing" if request.stem == "sketch" else "completing"
     try:
         with progress(console, activity, len(share.select(request.indices))) as bar:

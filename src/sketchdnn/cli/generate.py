@@ -4,13 +4,24 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from typer import Option
 
 from . import gallery_command
 from .console import stderr_console
-from .options import Device, Round, RoundOrigin, SamplerName, Steps, path_option, round_options
+from .options import (
+    Device,
+    Onnx,
+    Precision,
+    Quality,
+    Round,
+    RoundOrigin,
+    SamplerName,
+    Steps,
+    path_option,
+    round_options,
+)
 
 EPILOG = "Example: sketchdnn generate --count 16 --seed 0 --out sketches"
 COMPILE = "Compile the model: a minute of start-up, then faster; worthwhile from 100,000 sketches (GPU only)."
@@ -32,10 +43,13 @@ def generate(
     start_index: Annotated[int, Option(help="Index of the first sketch; with --count 1, of the only one.")] = 0,
     format: gallery_command.Formats = gallery_command.FORMATS,  # noqa: A002
     size: Annotated[str | None, Option(help="Larger side of every sketch, such as 100mm, the default, or 4in.")] = None,
-    steps: Steps = 50,
+    quality: Quality = "best",
+    steps: Steps = None,
     sampler: SamplerName = None,
     model: gallery_command.Model = "ours",
     device: Device = "auto",
+    precision: Precision = "auto",
+    onnx: Onnx = None,
     compile: Annotated[bool, Option("--compile", help=COMPILE)] = False,  # noqa: A002
     repair: Annotated[bool, Option(help="Close gaps, remove duplicates and add constraints, in all formats.")] = True,
     round_: Round = None,
@@ -71,6 +85,7 @@ def generate(
             count=count,
             seed=seed,
             start_index=start_index,
+            quality=quality,
             steps=steps,
             sampler=sampler,
             size=size,
@@ -92,6 +107,7 @@ def generate(
             compile=compile,
         )
         options = OutputOptions(out, format.split(","), share=worker, force=force)
-        summary = gallery_command.write_gallery(console, request, options, init_sketch, model=model, device=device)
+        loading: dict[str, Any] = {"device": device, "precision": precision, "onnx": onnx}
+        summary = gallery_command.write_gallery(console, request, options, init_sketch, model=model, **loading)
     what = f"{count:,} sketch{'es' * (count != 1)}"
     gallery_command.print_summary(console, options, what, "look at gallery.html", summary)

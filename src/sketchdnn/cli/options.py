@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -40,12 +41,20 @@ Round = Annotated[
 RoundOrigin = Annotated[
     str, typer.Option(help="With --round: put the origin at a corner or the center, or keep it; auto, as fits.")
 ]
-Steps = Annotated[int, typer.Option(help="Number of denoising steps: fewer are faster, more leave fewer gaps.")]
+Quality = Annotated[str, typer.Option(help="best, or fast: few steps, for a quick look.")]
+Steps = Annotated[
+    int | None,
+    typer.Option(help="Denoising steps: fewer are faster, more leave fewer gaps.", show_default="50 for best"),
+]
 SamplerName = Annotated[
     str | None,
     typer.Option(
-        help="restart, predictor_corrector, ancestral, ddim, dpm++ or authors.", show_default="the model's own"
+        help="restart, predictor_corrector, ancestral, ddim, dpm++ or authors.", show_default="the model's own for best"
     ),
+]
+Precision = Annotated[str, typer.Option(help="auto, float32 or bfloat16; seeds draw the same sketches with auto only.")]
+Onnx = Annotated[
+    Path | None, path_option(help="Let onnxruntime compute the network: a file of `sketchdnn export-onnx`.")
 ]
 Workers = Annotated[int | None, typer.Option(min=1, help="The number of processes; by default one per core.")]
 Device = Annotated[str, typer.Option(help="auto (a GPU if there is one), cpu, cuda, cuda:1, …")]

@@ -23,7 +23,8 @@ from sketchdnn.errors import MissingFileError, display_path
 from sketchdnn.formats import write
 from sketchdnn.generation import GenerateRequest
 from sketchdnn.generation.files import create_folder
-from sketchdnn.generation.generate import STEPS, check_seed_and_count
+from sketchdnn.generation.generate import check_seed_and_count
+from sketchdnn.generation.quality import STEPS
 from sketchdnn.geometry import Sketch
 from sketchdnn.representation import Compact, decode_compact
 from sketchdnn.systems import System, from_pretrained

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sketchdnn.diffusion.sampling import SamplingOptions
 from sketchdnn.errors import FormatError, GeometryError, display_path
 from sketchdnn.formats import Skipped, scan
 from sketchdnn.generation import GenerateRequest, stream
@@ -83,12 +82,12 @@ class RepairedSamples(NamedTuple):
 
 def generate_samples(system: System, name: str, request: GenerateRequest, on_progress: OnProgress = ignore) -> Samples:
     """The sketches of a request, on the device of the system."""
-    sampler = system.resolve(SamplingOptions(request.sampler, request.steps)).sampler_name
+    options = request.sampling(system)
     drawings = list(stream(system, request, lambda done: on_progress(done / request.count)))
     normalized = normalize_sketches([drawing.sketch for drawing in drawings])
     for drawing in drawings:
         normalized.rejected.update(drawing.rejected)
-    origin = {"kind": "model", "sampler": sampler, "steps": request.steps, "seed": request.seed}
+    origin = {"kind": "model", "sampler": options.sampler_name, "steps": options.steps, "seed": request.seed}
     repaired = Counter(reason for drawing in drawings for reason in drawing.repaired)
     empty_draws = sum(drawing.attempts - 1 for drawing in drawings)
     return Samples(name, *normalized[:2], origin, normalized.skipped, normalized.rejected, repaired, empty_draws)

@@ -40,6 +40,7 @@ from .framing import (
 )
 from .generate import GeneratedSketch
 from .goals import open_ends, resolve_goal
+from .quality import number_of_steps
 from .repair import OnProgress, ignore
 from .suggestions import Finisher
 
@@ -104,7 +105,7 @@ class Completion:
         self.system, self.request = system, request
         self.goal = resolve_goal(request.part, request.goal)
         self.pool = max(request.candidates * request.count, _MIN_CANDIDATES)
-        options = system.resolve(SamplingOptions(request.sampler, request.steps))
+        options = request.sampling(system)
         self._check_number(request.conditions.primitives)
         self.like = None
         if request.like is not None:
@@ -159,7 +160,7 @@ class Completion:
         framed = FramedPart(like, _smallest_frame(like), SampleId(0)).known
         batch = encode_sketches([framed], self.system.rows, device_of(self.system))
         start = Start(max(1, round(_LIKE_STRENGTH**2 * self.system.max_steps)), batch)
-        steps = min(start.t, max(1, round(self.request.steps * _LIKE_STRENGTH)))
+        steps = min(start.t, max(1, round(number_of_steps(options) * _LIKE_STRENGTH)))
         return replace(options, start=start, steps=steps)
 
     def _contexts(self, noise_ids: torch.Tensor) -> list[Context] | None:

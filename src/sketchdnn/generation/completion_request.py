@@ -20,8 +20,9 @@ from .conditioning import drop_tiny
 from .conditions import Conditions
 from .distinct import difference
 from .framing import MAX_SCALE, check_scale
-from .generate import STEPS, check_seed_and_count
+from .generate import check_seed_and_count
 from .goals import SCALES, Goal, resolve_goal
+from .quality import check_quality, choose_sampling
 
 # Candidates for each suggestion.
 CANDIDATES = 3
@@ -50,8 +51,9 @@ class CompleteRequest:
         geometry: Also suggest what follows from the geometry of the part without the model (`geometric_ideas`).
         method: `conditional` for a network trained for it, `repaint` for any.
         scale: Finished size over that of the part, a range of it, or words such as "1..2"; None means that of the goal.
-        steps: Number of denoising steps.
-        sampler: Name of the sampler; None means the model's own.
+        quality: `best`, or `fast` for few steps of the network (`quality`).
+        steps: Number of denoising steps; None means those of the quality.
+        sampler: Name of the sampler; None means that of the quality.
         repair: Repair what was added. The part does not change; without constraints of its own it gets those that hold
             exactly.
         rounding: Round the dimensions of what was added; the part does not move.
@@ -74,7 +76,8 @@ class CompleteRequest:
     geometry: bool = True
     method: ConditioningMethod = "conditional"
     scale: float | tuple[float, float] | str | None = None
-    steps: int = STEPS
+    quality: str = "best"
+    steps: int | None = None
     sampler: str | None = None
     repair: bool = True
     rounding: RoundOptions | None = None
@@ -82,6 +85,7 @@ class CompleteRequest:
 
     def __post_init__(self) -> None:
         check_seed_and_count(self.seed, self.count)
+        check_quality(self.quality, self.steps, self.sampler)
         _check_part(self.part)
         if self.rounding and not self.repair:
             raise SketchError("rounding needs the constraints of a repair: leave repair on")
@@ -112,6 +116,10 @@ class CompleteRequest:
         """The condition on the number of primitives."""
         return Conditions.parse(primitives=self.primitives)
 
+    def sampling(self, system: System) -> SamplingOptions:
+        """The sampler and its steps for a model."""
+        return choose_sampling(system, self.quality, self.steps, self.sampler)
+
     def resolve_scales(self, goal: Goal) -> tuple[float, float]:
         """The range of scales to try."""
         if self.scale is None:
@@ -128,15 +136,20 @@ class CompleteRequest:
         """The entries of a manifest. `source` is the file of the part."""
         content = {"part": display_path(source.name if source else ""), "num_given": len(self.part)}
         goal = resolve_goal(self.part, self.goal)
-        names = ("count", "seed", "closed", "candidates", "geometry", "method", "steps", "repair")
-        sampler = system.resolve(SamplingOptions(self.sampler, self.steps)).sampler_name
+        names = ("count", "seed", "closed", "candidates", "geometry", "method", "repair", "quality")
+        options = self.sampling(system)
         scale = list(self.resolve_scales(goal))
         content |= {name: getattr(self, name) for name in names}
         kinds = None if self.added_kinds is None else {kind.label: n for kind, n in self.added_kinds.items()}
         box = None if self.box is None else [*self.box.low, *self.box.high]
         content |= {"goal": goal, "kinds": kinds, "inside": box, "like": self.like is not None}
         content |= {"rounding": self.rounding.to_json()} if self.rounding else {}
-        return content | {"sampler": sampler, "scale": scale, "primitives": self.conditions.primitives}
+        return content | {
+            "sampler": options.sampler_name,
+            "steps": options.steps,
+            "scale": scale,
+            "primitives": self.conditions.primitives,
+        }
 
 
 def _check_part(part: Sketch) -> None:

@@ -5,6 +5,9 @@ share a batch. But rounding depends on the batch size, and the smallest differen
 sketches sampled in batches of 1 and of 16 with different rounding, 18 were equal. So on a CPU a batch has 1, 2, 4, 8 or
 16 rows, as many as needed, and only a size that rounds as 16 rows do on this processor. A sample that is drawn again or
 alone is then equal to the bit, for one model on one kind of processor. On a GPU all batches have the same size.
+
+On a CPU the blocks of our network are packed (`networks.packed`) where that rounds as the network itself does, or where
+a precision was asked for.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ from sketchdnn.diffusion import Conditioning, Progress, SamplingOptions, Start, 
 from sketchdnn.diffusion.process import parts
 from sketchdnn.errors import SketchError
 from sketchdnn.networks.dit import DiT
+from sketchdnn.networks.packed import can_pack, pack, packs_alike
 from sketchdnn.networks.set_denoiser import SetDenoiser
 from sketchdnn.representation import Decoded, SketchBatch, decode, from_flat
 from sketchdnn.representation.batch import Prediction
@@ -42,6 +46,8 @@ GPU_BATCH = 2_500
 INDEX_BITS = 32
 # Whether two batch sizes round alike: by the sizes, the precision and the number of threads.
 _ROUNDING: WeakKeyDictionary[System, dict[tuple[int, int, str, int], bool]] = WeakKeyDictionary()
+# Precisions of matrix products; `auto` is what a seed was always drawn in.
+PRECISIONS = ("auto", "float32", "bfloat16")
 # The masks of conditioning.
 _MASKS = ("construction", "kind", "params")
 # Networks with float32 input and output layers, whatever the precision between them.
@@ -120,7 +126,7 @@ def sample_together(system: System, parts: Sequence[BatchPart], max_batch: int =
     one_seed = len(set(seeds)) == 1
     with torch.no_grad(), fast_inference(system):
         noise = seeded_noise(seeds[0] if one_seed else seeds + seeds[-1:] * padding, noise_ids)
-        rows = system.sample(noise, options)
+        rows = inference_system(system).sample(noise, options)
     return [rows[first : first + count] for first, count in zip(accumulate(counts, initial=0), counts, strict=False)]
 
 
@@ -207,9 +213,54 @@ def choose_batch_size(system: System, count: int, largest: int) -> int:
 
 
 def precision(system: System) -> str:
-    """Precision of matrix products: bfloat16 where the device supports it and the network's ends stay in float32."""
+    """Precision of matrix products: that of the system, or by default bfloat16 where it is fast and safe.
+
+    It is where the device supports it and the network's ends stay in float32: else coordinates would lose digits.
+    """
+    if system.precision != "auto":
+        return system.precision
     narrow = _supports_bfloat16(device_of(system)) and isinstance(getattr(system, "network", None), _FLOAT32_ENDS)
     return "bfloat16" if narrow else "float32"
+
+
+def set_precision(system: System, name: str) -> None:
+    """Choose the precision of matrix products. Another one than `auto` draws other sketches of the same seeds.
+
+    Args:
+        system: The model, on its device.
+        name: `auto`, `float32` or `bfloat16`.
+
+    Raises:
+        SketchError: There is no such precision, or it is slow or unsafe here.
+    """
+    if name not in PRECISIONS:
+        raise SketchError(f"'{name}' is no precision; use {', '.join(PRECISIONS)}")
+    if name == "bfloat16" and not isinstance(getattr(system, "network", None), _FLOAT32_ENDS):
+        raise SketchError("this network would lose digits of its coordinates in bfloat16: use auto or float32")
+    if name == "bfloat16" and not _supports_bfloat16(device_of(system)):
+        raise SketchError("this processor has no bfloat16, and emulation is slow: use auto or float32")
+    system.precision = name
+
+
+def inference_system(system: System) -> System:
+    """The system with packed blocks, which share its other weights; or the system itself where they do not help.
+
+    By default they must round as its own blocks do, so that a seed draws the same sketches.
+    """
+    network, dtype = getattr(system, "network", None), getattr(torch, precision(system))
+    if not isinstance(network, SetDenoiser) or device_of(system).type != "cpu" or system.training or not can_pack():
+        return system
+    if "denoise" in system.__dict__:  # it does not use the blocks
+        return system
+    if system.precision == "auto" and not packs_alike(network, dtype, (1, CPU_BATCH)):
+        return system
+    fast = copy.copy(system)
+    fast.__dict__["_modules"] = {**system._modules, "network": pack(network, dtype)}
+    if isinstance(fast, SketchDNNSystem) and fast.student is not None:
+        fast.student.precision = system.precision
+        student = inference_system(fast.student)
+        fast.attach_student(student if isinstance(student, SketchDNNSystem) else None)
+    return fast
 
 
 @contextmanager
@@ -311,7 +362,7 @@ def _rounds_alike(system: System, size: int, largest: int) -> bool:
 def _one_step(system: System, rows: int) -> Tensor:
     noise = seeded_noise(0, torch.arange(rows, device=device_of(system)))
     with torch.no_grad(), fast_inference(system):
-        return system.sample(noise, SamplingOptions(next(iter(system.samplers)), steps=1)).flat()
+        return inference_system(system).sample(noise, SamplingOptions(next(iter(system.samplers)), steps=1)).flat()
 
 
 def _supports_bfloat16(device: torch.device) -> bool:

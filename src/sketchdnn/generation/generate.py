@@ -34,10 +34,10 @@ from .conditioning import choose_conditioning, drop_tiny, encode_sketches
 from .conditions import MAX_ATTEMPTS, ConditionChecker, Conditions, Shortfall, check_conditions, score_sketch
 from .engine import INDEX_BITS, Engine, SampleId, compile_denoiser, device_of, pads_batches
 from .execution import DEFAULT_EXECUTION, Execution
+from .quality import check_quality, choose_sampling, number_of_steps
 from .repair import OnProgress, RepairReport, ignore, repair_sketches
 from .trajectory import TrajectoryFrame, TrajectoryRecorder
 
-STEPS = 50
 SIZE = 100.0
 UNITS = "mm"
 STRENGTH = 0.3
@@ -52,8 +52,9 @@ class GenerateRequest:
         count: Number of sketches.
         seed: Selects the sketches: the same seed gives the same sketches.
         start_index: Index of the first sketch.
-        steps: Number of denoising steps.
-        sampler: Name of the sampler; None means the model's own.
+        quality: `best`, or `fast` for few steps of the network (`quality`).
+        steps: Number of denoising steps; None means those of the quality.
+        sampler: Name of the sampler; None means that of the quality.
         size: Larger side of every sketch, in `units` or as words such as "4in"; None means 100.
         units: Unit of a size that is a number.
         conditions: Requirements on every sketch.
@@ -74,7 +75,8 @@ class GenerateRequest:
     count: int = 1
     seed: int = 0
     start_index: int = 0
-    steps: int = STEPS
+    quality: str = "best"
+    steps: int | None = None
     sampler: str | None = None
     size: float | str | None = None
     units: str = UNITS
@@ -89,6 +91,7 @@ class GenerateRequest:
 
     def __post_init__(self) -> None:
         check_seed_and_count(self.seed, self.count)
+        check_quality(self.quality, self.steps, self.sampler)
         if self.start_index < 0 or self.start_index + self.count > 1 << INDEX_BITS:
             raise SketchError(f"the sketches of a seed are numbered from 0 to 2^{INDEX_BITS} − 1")
         if self.init_sketch is not None and self.size is not None:
@@ -114,6 +117,10 @@ class GenerateRequest:
         """The indices of the sketches."""
         return range(self.start_index, self.start_index + self.count)
 
+    def sampling(self, system: System) -> SamplingOptions:
+        """The sampler and its steps for a model."""
+        return choose_sampling(system, self.quality, self.steps, self.sampler)
+
     def resolve_size(self) -> tuple[float, str]:
         """The larger side of every sketch, and its unit.
 
@@ -128,10 +135,10 @@ class GenerateRequest:
 
     def to_json(self, system: System, source: Path | None = None) -> dict[str, Any]:
         """The entries of a manifest. `source` is the file of the initial sketch."""
-        steps = self.steps if system.max_steps is not None else None
-        sampler = system.resolve(SamplingOptions(self.sampler, steps)).sampler_name
-        content = {name: getattr(self, name) for name in ("seed", "start_index", "count", "repair")}
-        content |= {"sampler": sampler, "steps": steps, "conditions": self.conditions.to_json()}
+        options = self.sampling(system)
+        steps = options.steps if system.max_steps is not None else None
+        content = {name: getattr(self, name) for name in ("seed", "start_index", "count", "repair", "quality")}
+        content |= {"sampler": options.sampler_name, "steps": steps, "conditions": self.conditions.to_json()}
         content |= {"rounding": self.rounding.to_json()} if self.rounding else {}
         if self.init_sketch is not None:
             strength = STRENGTH if self.strength is None else self.strength
@@ -192,7 +199,7 @@ def stream(
     Raises:
         SketchError: If the model cannot do it, before anything is sampled.
     """
-    options = system.resolve(SamplingOptions(request.sampler, request.steps))
+    options = request.sampling(system)
     check_conditions(request.conditions, system)
     if request.compile:
         if device_of(system).type == "cpu":
@@ -207,7 +214,7 @@ def stream(
     else:
         strength = STRENGTH if request.strength is None else request.strength
         start, placement = noised_start(system, request.init_sketch, strength)
-        steps = min(start.t, max(1, round(request.steps * strength)))
+        steps = min(start.t, max(1, round(number_of_steps(options) * strength)))
         engine.options = replace(options, steps=steps, start=start)
         units = request.init_sketch.units or UNITS
         postprocess = replace(postprocess, size=2.0, units=units, placement=placement)

@@ -14,11 +14,13 @@ from sketchdnn.errors import SketchError, display_path
 from sketchdnn.geometry import Sketch
 from sketchdnn.systems import System, from_pretrained, save_pretrained
 from sketchdnn.systems.devices import find_device
+from sketchdnn.systems.onnx_file import with_onnx
 from sketchdnn.systems.pretrained import DEFAULT_MODEL, model_hash
 
 from .complete import complete
 from .completion_request import CompleteRequest
-from .engine import device_of, precision
+from .engine import device_of, set_precision
+from .engine import precision as precision_of
 from .files import OutputOptions, OutputSummary, check_not_replaced, write_sketches
 from .generate import GeneratedSketch, GenerateRequest, stream
 from .repair import OnProgress, ignore
@@ -40,7 +42,13 @@ class SketchDNN(ModelHubMixin, library_name="sketchdnn", license="mit", tags=["c
 
     @classmethod
     def from_pretrained(  # type: ignore[override]
-        cls, model: str | Path = DEFAULT_MODEL, *, device: str = "auto", local_rank: int = 0
+        cls,
+        model: str | Path = DEFAULT_MODEL,
+        *,
+        device: str = "auto",
+        local_rank: int = 0,
+        precision: str = "auto",
+        onnx: str | Path | None = None,
     ) -> SketchDNN:
         """Load a model.
 
@@ -48,9 +56,16 @@ class SketchDNN(ModelHubMixin, library_name="sketchdnn", license="mit", tags=["c
             model: A folder, the name of a bundled model, or hub:OWNER/NAME on the Hub.
             device: auto (a GPU where there is one), cpu, cuda or cuda:1.
             local_rank: The GPU to use where `device` names none, for one of several processes.
+            precision: Of matrix products: auto, float32 or bfloat16. Seeds draw the same sketches with auto only.
+            onnx: A file of `sketchdnn export-onnx`: onnxruntime computes the network, in float32.
         """
         start = time.perf_counter()
         loaded = cls(from_pretrained(model, device, local=local_rank))
+        if onnx is not None:
+            if precision != "auto":
+                raise SketchError("an ONNX file has its own precision: leave out precision, or onnx")
+            loaded.system = with_onnx(loaded.system, onnx)
+        set_precision(loaded.system, "float32" if onnx is not None else precision)
         loaded.source, loaded.load_seconds = model, time.perf_counter() - start
         return loaded
 
@@ -70,8 +85,9 @@ class SketchDNN(ModelHubMixin, library_name="sketchdnn", license="mit", tags=["c
             options: As follows.
             seed: Selects the sketches. Sketch i of a seed is the same whatever the count.
             start_index: Index of the first sketch.
-            steps: Number of denoising steps.
-            sampler: Name of the sampler; None means the model's own.
+            quality: "best", or "fast" for few steps of the network.
+            steps: Number of denoising steps, in place of those of the quality.
+            sampler: Name of the sampler, in place of that of the quality.
             size: Larger side of every sketch: 100 in `units` by default, or words such as "4in".
             units: Unit of a size that is a number.
             primitives: Number of primitives: 12, (8, 16) or "8..16".
@@ -114,8 +130,9 @@ class SketchDNN(ModelHubMixin, library_name="sketchdnn", license="mit", tags=["c
             geometry: Also suggest what follows from the geometry of the part, without the model.
             scale: Finished size over the part's: 1.5, (1, 2) or "1..2".
             method: "conditional", or "repaint" for a network that was not trained to complete.
-            steps: Number of denoising steps.
-            sampler: Name of the sampler; None means the model's own.
+            quality: "best", or "fast" for few steps of the network.
+            steps: Number of denoising steps, in place of those of the quality.
+            sampler: Name of the sampler, in place of that of the quality.
             repair: Join what was added to the part, and add the constraints that hold.
             rounding: `RoundOptions` to round the dimensions of what was added.
             workers: Number of processes that repair.
@@ -138,7 +155,7 @@ class SketchDNN(ModelHubMixin, library_name="sketchdnn", license="mit", tags=["c
             check_not_replaced(source, options.folder, request.stem)
         model = self.source and {"name": display_path(self.source), "sha256": model_hash(self.source)}
         facts = {"model": model, **request.to_json(self.system, source), "formats": options.formats}
-        facts |= {"device": str(device_of(self.system)), "precision": precision(self.system)}
+        facts |= {"device": str(device_of(self.system)), "precision": precision_of(self.system)}
         facts |= {"seconds": {"loading": self.load_seconds}}
         own = options.share.select(request.indices)
         sketches: Iterator[GeneratedSketch] = iter(())

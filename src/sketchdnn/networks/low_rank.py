@@ -41,6 +41,13 @@ class LowRankLinear(nn.Linear):
         self._merged = self.sum().detach()
 
 
+def inference_weight(layer: nn.Linear) -> Tensor:
+    """The weight that a layer multiplies by, without gradients."""
+    if not isinstance(layer, LowRankLinear):
+        return layer.weight.detach()
+    return (layer.sum() if layer._merged is None else layer._merged).detach()
+
+
 def add_adapters(module: nn.Module, rank: int, except_for: Collection[str] = ()) -> None:
     """Replace linear layers by `LowRankLinear` of the same weights, in place. All other weights stay trainable.
 

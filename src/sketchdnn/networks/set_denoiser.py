@@ -89,11 +89,11 @@ class ModulatedTransformer(nn.Module):
 
     def _output(self, h: Tensor, c: Tensor) -> Tensor:
         """The outputs for embedded tokens and an embedded noise level; rows of `c` beyond the batch are padding."""
-        shared = self.modulation(functional.silu(c))[: len(h), None].unflatten(-1, (6, -1))
+        shared = self.modulation(functional.silu(c))[: h.shape[0], None].unflatten(-1, (6, -1))
         for block in self.blocks:
             h = block(h, shared)
         with torch.autocast(h.device.type, enabled=False):
-            shift, scale = self.final_modulation(functional.silu(c.float()))[: len(h), None].chunk(2, dim=-1)
+            shift, scale = self.final_modulation(functional.silu(c.float()))[: h.shape[0], None].chunk(2, dim=-1)
             out: Tensor = self.head(self.final_norm(h.float()) * (1 + scale) + shift)
         return out
 
@@ -198,7 +198,7 @@ class Block(nn.Module):
 
 def _pad(numbers: Float[Tensor, " batch"], length: int) -> Float[Tensor, " rows"]:
     """A vector padded with zeros to at least this length."""
-    missing = length - len(numbers)
+    missing = length - numbers.shape[0]
     return functional.pad(numbers, (0, missing)) if missing > 0 else numbers
 
 
@@ -252,7 +252,7 @@ def proximity_features(rows: SketchBatch) -> Float[Tensor, "batch prim feature"]
     radius = rows.of_kind(Kind.CIRCLE)[..., layout.RADIUS, None]
     other_circles = rows.kind[:, None, :, Kind.CIRCLE] * other_place[:count, :count]
     radius_features = _soft_mean_offset(radius[:, None] - radius[:, :, None], other_circles)
-    return torch.cat([place_features.reshape(len(place_features), count, -1), radius_features], dim=-1)
+    return torch.cat([place_features.reshape(place_features.shape[0], count, -1), radius_features], dim=-1)
 
 
 def _soft_mean_offset(

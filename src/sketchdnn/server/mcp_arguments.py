@@ -38,7 +38,8 @@ Kinds = Annotated[str, Field(max_length=80, description="Number of each kind, su
 Units = Annotated[Literal["um", "mm", "cm", "dm", "m", "km", "mil", "in", "ft", "yd"], Field(description="A unit.")]
 Closed = Annotated[bool, Field(description="Only sketches that can be extruded; of completions, these first.")]
 Round = Annotated[bool, Field(description="Round the free dimensions: 79.98 becomes 80.")]
-Steps = Annotated[int, Field(ge=1, le=MAX_STEPS, description="Denoising steps; more take longer.")]
+Steps = Annotated[int, Field(ge=1, le=MAX_STEPS, description="Denoising steps, in place of those of the quality.")]
+Quality = Annotated[Literal["best", "fast"], Field(description="fast takes few steps, for a look.")]
 
 
 class Arguments(BaseModel):
@@ -149,7 +150,8 @@ class GenerateArguments(Arguments):
     ] = None
     repair: Annotated[bool, Field(description="Join near ends, and add the constraints that hold.")] = True
     round: Round = False
-    steps: Steps = 50
+    quality: Quality = "best"
+    steps: Steps | None = None
 
     def request_options(self) -> dict[str, Any]:
         """The options of `GenerateRequest.parse`."""
@@ -177,7 +179,8 @@ class CompleteArguments(SketchArguments):
     scale: Annotated[str | None, Field(max_length=40, description="Finished size over the part's: 1.5 or 1..2.")] = None
     repair: Annotated[bool, Field(description="Join what was added, and add the constraints that hold.")] = True
     round: Round = False
-    steps: Steps = 50
+    quality: Quality = "best"
+    steps: Steps | None = None
 
     def request_options(self) -> dict[str, Any]:
         """The options of `CompleteRequest` without the part."""

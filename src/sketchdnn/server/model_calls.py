@@ -47,13 +47,13 @@ class ModelCalls:
     def generate(self, body: GenerateBody) -> Work:
         """New sketches."""
         self._check(body.count, body.best_of)
-        names = ("count", "seed", "start_index", "steps", "sampler", "size", "units", "repair")
+        names = ("count", "seed", "start_index", "quality", "steps", "sampler", "size", "units", "repair")
         return partial(self._generate, GenerateRequest.parse(**_own(body, names), rounding=rounding_of(body.round)))
 
     def variations(self, body: VariationsBody) -> Work:
         """Variations of a sketch."""
         self._check(body.count, body.best_of)
-        names = ("count", "seed", "start_index", "steps", "sampler", "strength", "repair")
+        names = ("count", "seed", "start_index", "quality", "steps", "sampler", "strength", "repair")
         sketch = self._parse(body.init_sketch)
         options = _own(body, names) | {"init_sketch": sketch, "rounding": rounding_of(body.round)}
         return partial(self._generate, GenerateRequest.parse(**options))
@@ -63,14 +63,26 @@ class ModelCalls:
         self._check(1, body.best_of)
         if body.frames > self.limits.frames:
             raise SketchError(f"a trajectory has at most {self.limits.frames} frames, not {body.frames}")
-        names = ("seed", "steps", "sampler", "size", "units", "repair")
+        names = ("seed", "quality", "steps", "sampler", "size", "units", "repair")
         options = _own(body, names) | {"start_index": body.index, "trajectory_frames": body.frames}
         return partial(self._trajectory, GenerateRequest.parse(**options))
 
     def complete(self, body: CompleteBody) -> Work:
         """Suggestions for a part."""
         self._check(body.count, body.candidates)
-        names = ("count", "seed", "goal", "kinds", "closed", "candidates", "method", "steps", "sampler", "repair")
+        names = (
+            "count",
+            "seed",
+            "goal",
+            "kinds",
+            "closed",
+            "candidates",
+            "method",
+            "quality",
+            "steps",
+            "sampler",
+            "repair",
+        )
         options = {name: getattr(body, name) for name in names}
         inside, scale = body.inside, body.scale
         request = CompleteRequest(

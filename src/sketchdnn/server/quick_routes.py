@@ -17,6 +17,7 @@ from sketchdnn.generation import CompleteRequest, GenerateRequest
 from sketchdnn.generation.conditions import trained_range
 from sketchdnn.generation.generate import SIZE
 from sketchdnn.generation.goals import SCALES
+from sketchdnn.generation.quality import QUALITIES, STEPS
 from sketchdnn.geometry import MM_PER_UNIT, Kind
 
 from . import tasks
@@ -113,7 +114,7 @@ async def info(request: Request) -> Response:
     service = service_of(request)
     limits = service.limits
     generate, fields = GenerateRequest(), CompleteRequest.__dataclass_fields__
-    complete = {name: fields[name].default for name in ("count", "candidates", "steps")}
+    complete = {name: fields[name].default for name in ("count", "candidates", "quality")}
     return AsciiJSONResponse(
         {
             "limits": {
@@ -126,12 +127,19 @@ async def info(request: Request) -> Response:
                 "seconds": limits.job_seconds,
             },
             "defaults": {
-                "generate": {"count": generate.count, "steps": generate.steps, "size": SIZE, "units": generate.units},
-                "complete": complete,
+                "generate": {
+                    "count": generate.count,
+                    "quality": generate.quality,
+                    "steps": STEPS,
+                    "size": SIZE,
+                    "units": generate.units,
+                },
+                "complete": complete | {"steps": STEPS},
             },
             "kinds": [kind.label for kind in Kind],
             "goals": list(SCALES),
             "samplers": sorted(service.info.system.available_samplers),
+            "qualities": list(QUALITIES),
             "primitives": list(trained_range(service.info.system)),
             "read_formats": [{"name": f.name, "suffixes": list(f.suffixes)} for f in FORMATS if f.read],
             "write_formats": [

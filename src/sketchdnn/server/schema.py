@@ -20,6 +20,7 @@ Count = Annotated[int, Field(ge=1, le=10_000)]
 Steps = Annotated[int, Field(ge=1, le=100_000)]
 Share = Annotated[float, Field(gt=0, le=1)]
 Words = Annotated[str, Field(max_length=200)]
+Quality = Literal["best", "fast"]
 KindName = Literal["line", "circle", "arc", "point"]
 Range = Words | int | tuple[Number, Number] | float
 # Sketches may have keys of other programs; requests may not have unknown keys.
@@ -296,6 +297,7 @@ class InfoAnswer(BaseModel):
     kinds: list[str]
     goals: list[str]
     samplers: list[str]
+    qualities: list[str]
     primitives: tuple[int, int]
     read_formats: list[ReadFormat]
     write_formats: list[WriteFormat]
@@ -327,7 +329,8 @@ class GenerateBody(ConditionsBody):
     count: Count = 1
     seed: Seed = 0
     start_index: Index = 0
-    steps: Steps = 50
+    quality: Quality = "best"
+    steps: Steps | None = Field(default=None, description="In place of those of the quality.")
     sampler: Words | None = None
     size: Words | Number | None = None
     units: Words = "mm"
@@ -343,7 +346,8 @@ class VariationsBody(ConditionsBody):
     count: Count = 1
     seed: Seed = 0
     start_index: Index = 0
-    steps: Steps = 50
+    quality: Quality = "best"
+    steps: Steps | None = Field(default=None, description="In place of those of the quality.")
     sampler: Words | None = None
     repair: bool = True
     round: Words | Number | None = None
@@ -366,7 +370,8 @@ class CompleteBody(BaseModel):
     candidates: Count = 3
     method: Literal["conditional", "repaint"] = "conditional"
     scale: Words | Number | tuple[Number, Number] | None = None
-    steps: Steps = 50
+    quality: Quality = "best"
+    steps: Steps | None = Field(default=None, description="In place of those of the quality.")
     sampler: Words | None = None
     repair: bool = True
     round: Words | Number | None = None
@@ -377,7 +382,8 @@ class TrajectoryBody(ConditionsBody):
 
     seed: Seed = 0
     index: Index = 0
-    steps: Steps = 50
+    quality: Quality = "best"
+    steps: Steps | None = Field(default=None, description="In place of those of the quality.")
     frames: Count = 40
     sampler: Words | None = None
     size: Words | Number | None = None

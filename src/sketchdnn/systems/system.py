@@ -108,6 +108,7 @@ class System(nn.Module, ABC):
         samplers: Names of the samplers it supports. An autoregressive system has one, `ancestral`, and no steps.
         inference_only: Settings of its config that do not affect training.
         training_index: Keys and statistics of the training set, where they were saved with the model.
+        precision: Of matrix products in generation (`generation.engine.set_precision`).
     """
 
     name: ClassVar[str]
@@ -116,6 +117,7 @@ class System(nn.Module, ABC):
     inference_only: ClassVar[tuple[str, ...]] = ()
     config: Any
     training_index: TrainingIndex | None = None
+    precision: str = "auto"
 
     @property
     def max_steps(self) -> int | None:

@@ -50,9 +50,9 @@ export async function generate() {
 /** Variations of a sketch: "more like this". */
 async function vary(sketch, name) {
   store.setView("generate");
-  const { count, steps } = conditionsOf(form);
+  const { count, quality, steps } = conditionsOf(form);
   const seed = Math.floor(Math.random() * 2 ** 31);
-  const request = { init_sketch: sketch, count: Math.min(count, 8), seed, strength: 0.3, ...(steps ? { steps } : {}) };
+  const request = { init_sketch: sketch, count: Math.min(count, 8), seed, strength: 0.3, ...(quality ? { quality } : {}), ...(steps ? { steps } : {}) };
   await run("/variations", request, `Variations of ${lower(name)}`, (index) => `Variation ${index} of ${lower(name)}`);
 }
 

@@ -5,7 +5,7 @@ import { byId } from "./dom.js";
 const KINDS = ["line", "circle", "arc", "point"];
 const FLAGS = ["closed", "novel", "unique"];
 const NUMBERS = ["count", "seed", "best_of", "steps"];
-const WORDS = ["construction", "aspect", "round"];
+const WORDS = ["construction", "aspect", "round", "quality"];
 
 const text = (form, name) => form.elements[name].value.trim();
 
@@ -39,7 +39,7 @@ function fillForm(form, request) {
     const [kind, number] = part.split("=");
     if (KINDS.includes(kind)) form.elements[kind].value = number;
   }
-  const isAdvanced = ["steps", "best_of", "construction", "aspect", "round", "repair"].some((name) => request[name] !== undefined);
+  const isAdvanced = ["quality", "steps", "best_of", "construction", "aspect", "round", "repair"].some((name) => request[name] !== undefined);
   byId("more-conditions").open ||= isAdvanced;
 }
 
