@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from benchmarks.commands import figures, looks, quality, reproduce, speed
+from benchmarks.commands import figures, looks, quality, reproduce, speed, tracing
 from sketchdnn.cli.app import run
 
 app = typer.Typer(
@@ -14,7 +14,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for module in (speed, quality, looks, figures, reproduce):
+for module in (speed, quality, looks, tracing, figures, reproduce):
     module.register(app)
 
 

@@ -1,32 +1,48 @@
 """Candidates for one picture, and how well each explains it.
 
-The score of a candidate counts unexplained ink and invented curves by squared distances both ways, as shares of the
-noise, and a price for each parameter.
+The score of a candidate is minus the logarithm of the squared distance between ink and curves, both ways. Parameters,
+loose ends and assumed noise lower it; the design score and level lines raise it.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
+from sketchdnn.design import score_design
 from sketchdnn.errors import GeometryError
-from sketchdnn.geometry import Sketch
+from sketchdnn.geometry import Arc, Line, Sketch
 
 from .curves import Costs, Floats
 from .opencv import opencv
 from .pieces import Piece, find_pieces
-from .polish import Curve, find_joints, polish, to_curve
+from .polish import Curve, Levels, find_joints, polish, to_curve
 from .skeleton import Mask, Places, StrokeGraph, stroke_graph, stroke_width, thin
 
-# The noise of a candidate, as a share of the size: printed, careful and free drawing.
-NOISES = (0.003, 0.007, 0.014)
+# The noise of a candidate and how far ends that meet may be apart, as shares of the size: print to free drawing.
+NOISES = ((0.0015, 0.012), (0.003, 0.014), (0.007, 0.028), (0.012, 0.05), (0.018, 0.07))
 # Distances beyond this share of the size count as this.
 _FAR = 0.05
-# What a unit of noise is in the score, as a share of the size.
-_UNIT = 0.006
-_PER_PARAMETER = 0.012
+# The finest distance that counts, as a share of the size; lines this close to level are level, ends this far loose.
+_FINEST = 0.0003
+_LEVEL, _LOOSE = 0.005, 0.01
+
+
+class _Prices(NamedTuple):
+    """Weights of the score, set on sketches of the validation split (docs/tracing.md)."""
+
+    parameter: float = 0.08
+    noise: float = 0.42
+    loose: float = 0.14
+    design: float = 2.6
+    level: float = 5.0
+
+
+_PRICES = _Prices()
 _MAX_POINTS = 64
 
 
@@ -98,7 +114,7 @@ def _take_dots(mask: Mask, width: float) -> tuple[Places, Mask]:
     dots = [centers[k] for k in np.flatnonzero(is_dot)]
     # Dots on strokes are thicker than these.
     distance = cv2.distanceTransform(np.pad(rest, 1), cv2.DIST_L2, 5)[1:-1, 1:-1]
-    thick = (distance > 0.8 * width + 0.5).astype(np.uint8)
+    thick = (distance > 0.9 * width + 0.5).astype(np.uint8)
     number, _, extents, middles = cv2.connectedComponentsWithStats(thick, connectivity=8)
     for k in range(1, number):
         box = extents[k, [cv2.CC_STAT_WIDTH, cv2.CC_STAT_HEIGHT]].astype(float)
@@ -109,23 +125,30 @@ def _take_dots(mask: Mask, width: float) -> tuple[Places, Mask]:
 
 def candidates(strokes: Strokes) -> Iterator[Candidate]:
     """A candidate for each assumed noise."""
-    for noise in NOISES:
-        costs = Costs(strokes.size, max(noise * strokes.size, 0.16 * strokes.width))
+    for noise, apart in NOISES:
+        costs = _costs(strokes, noise)
         pieces = find_pieces(strokes.graph, strokes.width, costs)
         if not pieces and not len(strokes.dots):
             continue
-        curves = _polished(pieces, strokes, costs)
+        curves = _polished(pieces, strokes, apart)
         sketch = _to_sketch(curves)
         if len(sketch):
             yield score(sketch, strokes, noise)
 
 
-def _polished(pieces: list[Piece], strokes: Strokes, costs: Costs) -> list[Curve]:
+def _costs(strokes: Strokes, noise: float) -> Costs:
+    """Prices for an assumed noise. A trembling hand repeats itself along a stroke; errors of pixels do not."""
+    repeats = min(20.0, max(10.0, 0.06 / noise))
+    in_pixels = max(noise * strokes.size, 0.18 * strokes.width)
+    return Costs(strokes.size, in_pixels, length=repeats, min_radius=0.75 * strokes.width)
+
+
+def _polished(pieces: list[Piece], strokes: Strokes, apart: float) -> list[Curve]:
     curves = [to_curve(piece) for piece in pieces]
     curves += [Curve(at * (1, -1), at[None] * (1, -1), "point") for at in strokes.dots]
-    reach = max(3.2 * costs.noise, 1.6 * strokes.width, 0.012 * strokes.size)
+    reach = max(apart * strokes.size, 1.6 * strokes.width)
     joints, touches = find_joints(curves, reach)
-    return polish(curves, joints, touches, 1.6 * costs.noise)
+    return polish(curves, joints, touches, Levels(0.6 * apart * strokes.size, 1.2 * apart))
 
 
 def _to_sketch(curves: list[Curve]) -> Sketch:
@@ -153,9 +176,27 @@ def score(sketch: Sketch, strokes: Strokes, noise: float) -> Candidate:
     to_curve_ = cv2.distanceTransform(drawn, cv2.DIST_L2, 5)
     backward = np.minimum(to_curve_[skeleton == 1], far)
     errors = [float((d**2).mean()) / size**2 if len(d) else 0.0 for d in (forward, backward)]
-    parameters = sum(_PARAMETERS[p.kind.label] for p in sketch)
-    value = -sum(errors) / _UNIT**2 - _PER_PARAMETER * parameters
+    value = -math.log(sum(errors) + _FINEST**2) - _PRICES.noise * math.log(noise)
+    value -= _PRICES.parameter * sum(_PARAMETERS[p.kind.label] for p in sketch)
+    value += _PRICES.design * score_design(sketch).value + _PRICES.level * _level_share(sketch, size)
+    value -= _PRICES.loose * _count_loose(sketch, size)
     return Candidate(sketch, value, noise, errors[0] ** 0.5, errors[1] ** 0.5)
+
+
+def _level_share(sketch: Sketch, size: float) -> float:
+    """The share of lines that are upright or level."""
+    off = [np.abs(np.subtract(p.start, p.end)).min() for p in sketch if isinstance(p, Line)]
+    return float(np.mean(np.array(off) < _LEVEL * size)) if off else 1.0
+
+
+def _count_loose(sketch: Sketch, size: float) -> int:
+    """How many ends meet no other end."""
+    ends = np.array([end for p in sketch if isinstance(p, Line | Arc) for end in (p.start, p.end)])
+    if len(ends) < 2:
+        return 0
+    gaps = np.linalg.norm(ends[:, None] - ends[None], axis=-1)
+    np.fill_diagonal(gaps, np.inf)
+    return int((gaps.min(axis=1) > _LOOSE * size).sum())
 
 
 _PARAMETERS = {"line": 4, "circle": 3, "arc": 5, "point": 2}

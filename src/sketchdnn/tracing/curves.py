@@ -28,6 +28,7 @@ class Costs:
         arc: The price of an arc or a circle.
         length: How many times a curve as long as the drawing counts its deviation.
         min_sagitta: The smallest height of an arc over its chord, as a share of the chord.
+        min_radius: The smallest radius of an arc in pixels.
     """
 
     size: float
@@ -36,6 +37,7 @@ class Costs:
     arc: float = 1.5
     length: float = 12.0
     min_sagitta: float = 0.06
+    min_radius: float = 0.0
 
     def deviation(self, length: float | Floats, mean_square: float | Floats) -> float | Floats:
         """The cost of a deviation."""
@@ -165,6 +167,7 @@ def _cost_matrices(at: Places, along: Floats, nodes: NDArray[np.int64], costs: C
     turn = (length / scale) / radius
     sagitta = radius * (1 - np.cos(np.minimum(turn, 2 * math.pi) / 2))
     is_valid = (det > 1e-14) & (sagitta > costs.min_sagitta * chord) & (turn < 2.02 * math.pi) & (radius < 3)
+    is_valid &= radius * scale > costs.min_radius
     is_valid &= (sagitta * scale > 1.5 * costs.noise) & (nodes[j] - nodes[i] >= 4)
     shape = (len(nodes), len(nodes))
     line, arc = np.full(shape, np.inf), np.full(shape, np.inf)

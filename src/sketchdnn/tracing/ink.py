@@ -111,7 +111,7 @@ def _page_corners(picture: Picture) -> NDArray[np.float32] | None:
         return None
     outside = np.ones(small.shape, np.uint8)
     cv2.fillConvexPoly(outside, quad.astype(np.int32), 0)
-    if float((mask[outside == 1] > 0).mean()) > 0.15:
+    if float((mask[outside == 1] > 0).mean()) > 0.15 or float((mask[outside == 0] > 0).mean()) < 0.8:
         return None
     corners = quad[:, 0].astype(np.float32) / scale
     middle = corners.mean(axis=0)
@@ -167,7 +167,8 @@ def _drawing_box(darkness: Gray) -> tuple[NDArray[np.float64], NDArray[np.float6
     ink = np.bincount(labels[mask == 1], minlength=count).astype(float)
     ink[0] = 0
     extent = np.maximum(stats[:, cv2.CC_STAT_WIDTH], stats[:, cv2.CC_STAT_HEIGHT]) - reach + 1
-    kept = (ink > 0) & ((extent > 0.03 * side) | (ink > 0.1 * ink.max()))
+    least = 0.006 if noise < 0.004 else 0.03
+    kept = (ink > 0) & ((extent > least * side) | (ink > 0.1 * ink.max()))
     y, x = np.nonzero(mask & kept[labels])
     if len(x) < 12:
         raise SketchError(_NOTHING)

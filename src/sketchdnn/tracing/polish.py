@@ -19,6 +19,8 @@ from .pieces import Piece
 from .skeleton import Places
 
 _ROUNDS = 6
+# Loose ends may be this many times farther apart than others that meet.
+_FAR = 1.7
 # Weight of conditions against a place of a stroke.
 _HARD, _LEVEL, _ANCHOR = 30.0, 12.0, 0.35
 
@@ -143,6 +145,19 @@ class Touch:
     other: int
 
 
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """How far the ends of a line may differ in x or y where it is meant to be upright or level.
+
+    Attributes:
+        pixels: In pixels.
+        share: As a share of the length of the line, if that is more.
+    """
+
+    pixels: float
+    share: float
+
+
 def find_joints(curves: Sequence[Curve], reach: float) -> tuple[list[Joint], list[Touch]]:
     """Ends that meet, the nearest first; then ends on the middle of a curve.
 
@@ -168,9 +183,11 @@ def find_joints(curves: Sequence[Curve], reach: float) -> tuple[list[Joint], lis
         joints.append(Joint(*ends[a], *ends[b]))
         old = cluster[b]
         cluster = [cluster[a] if each == old else each for each in cluster]
+    joints += _far_joints(ends, gap, [m for m in range(len(ends)) if cluster.count(cluster[m]) == 1], own, reach)
+    joined = {end for j in joints for end in ((j.first, j.first_end), (j.second, j.second_end))}
     touches = []
     for m, (k, e) in enumerate(ends):
-        if cluster.count(cluster[m]) > 1:
+        if (k, e) in joined:
             continue
         best, found = min(0.8 * reach, own[m]), None
         for other, curve in enumerate(curves):
@@ -183,6 +200,20 @@ def find_joints(curves: Sequence[Curve], reach: float) -> tuple[list[Joint], lis
     return joints, touches
 
 
+def _far_joints(
+    ends: Sequence[tuple[int, int]], gap: Floats, loose: Sequence[int], own: Floats, reach: float
+) -> Iterator[Joint]:
+    """Joints of loose ends that are each other's nearest: a drawing is rarely left open."""
+    for m in loose:
+        others = [n for n in loose if ends[n][0] != ends[m][0]]
+        if not others:
+            continue
+        n = min(others, key=lambda other: gap[m, other])
+        back = min((o for o in loose if ends[o][0] != ends[n][0]), key=lambda other: gap[n, other])
+        if back == m < n and gap[m, n] < min(_FAR * reach, _FAR * own[m], _FAR * own[n]):
+            yield Joint(*ends[m], *ends[n])
+
+
 def _is_beside(curve: Curve, at: Floats, reach: float) -> bool:
     """Whether a place lies along a curve rather than beyond its ends."""
     if curve.kind == "circle":
@@ -190,20 +221,19 @@ def _is_beside(curve: Curve, at: Floats, reach: float) -> bool:
     return float(np.linalg.norm(curve.at - at, axis=1).min()) < 1.5 * reach
 
 
-def polish(curves: list[Curve], joints: list[Joint], touches: list[Touch], level: float) -> list[Curve]:
+def polish(curves: list[Curve], joints: list[Joint], touches: list[Touch], levels: Levels) -> list[Curve]:
     """Curves nearest to their strokes that meet at their joints.
 
     Args:
         curves: The curves.
         joints: Ends that meet.
         touches: Ends on other curves.
-        level: Lines whose ends differ by less than this in x or y, in pixels, are upright or level; other lines that
-            are longer may differ by more.
+        levels: Which lines are upright or level.
     """
     curves = [replace(curve, values=curve.values.copy()) for curve in curves]
     start = np.cumsum([0, *(len(curve.values) for curve in curves)])
     anchors = [[curve.end(e) for e in range(curve.num_ends)] for curve in curves]
-    levels = dict(_levels(curves, level))
+    axes = dict(_levels(curves, levels))
     for _ in range(_ROUNDS):
         normal, right = np.zeros((start[-1], start[-1])), np.zeros(start[-1])
 
@@ -222,10 +252,10 @@ def polish(curves: list[Curve], joints: list[Joint], touches: list[Touch], level
             for e, anchor in enumerate(anchors[k]):
                 along = curve.tangent(e)
                 add([(k, along[None] @ curve.end_jacobian(e))], np.array([along @ (curve.end(e) - anchor)]), _ANCHOR)
-            if k in levels:
-                row = np.zeros((1, 4))
-                row[0, levels[k]], row[0, 2 + levels[k]] = -1, 1
-                add([(k, row)], np.array([curve.values[2 + levels[k]] - curve.values[levels[k]]]), _LEVEL)
+            if k in axes:
+                row, axis = np.zeros((1, 4)), axes[k]
+                row[0, axis], row[0, 2 + axis] = -1, 1
+                add([(k, row)], np.array([curve.values[2 + axis] - curve.values[axis]]), _LEVEL)
         for joint in joints:
             a, b = curves[joint.first], curves[joint.second]
             residual = a.end(joint.first_end) - b.end(joint.second_end)
@@ -262,12 +292,12 @@ def _normal(curve: Curve, at: Floats) -> Floats:
     return np.asarray(away / max(math.hypot(*away), 1e-9))
 
 
-def _levels(curves: Sequence[Curve], level: float) -> Iterator[tuple[int, int]]:
+def _levels(curves: Sequence[Curve], levels: Levels) -> Iterator[tuple[int, int]]:
     """Lines that are meant to be upright (0: equal x) or level (1: equal y)."""
     for k, curve in enumerate(curves):
         if curve.kind != "line":
             continue
         off = np.abs(curve.values[2:] - curve.values[:2])
         axis = int(off.argmin())
-        if off[axis] < max(level, 0.03 * off[1 - axis]) and off[axis] < 0.25 * off[1 - axis]:
+        if off[axis] < max(levels.pixels, levels.share * off[1 - axis]) and off[axis] < 0.2 * off[1 - axis]:
             yield k, axis

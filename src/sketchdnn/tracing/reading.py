@@ -73,7 +73,7 @@ def _read_raster(content: bytes, name: str | Path) -> Picture:
                 width, height = image.size
                 if width * height > MAX_PIXELS:
                     raise FormatError(
-                        name, f"has {width * height / 1e6:.0f} million pixels; at most {MAX_PIXELS // 10**6} are read"
+                        name, f"has {width * height / 1e6:.0f} million pixels; at most {MAX_PIXELS // 10**6} million are read"
                     )
                 if max(image.size) > _MAX_ASPECT * min(image.size) and max(image.size) > WORKING_SIDE:
                     raise FormatError(name, f"is {width} by {height} pixels, which is no picture of a drawing")
@@ -81,6 +81,8 @@ def _read_raster(content: bytes, name: str | Path) -> Picture:
                 factor = max(1, -(-max(image.size) // WORKING_SIDE))
                 small = image.reduce(factor) if factor > 1 and image.mode in ("L", "RGB", "RGBA") else image
                 return _to_rgb(ImageOps.exif_transpose(small), factor)
+    except Image.DecompressionBombError:
+        raise FormatError(name, f"has too many pixels; at most {MAX_PIXELS // 10**6} million are read") from None
     except UnidentifiedImageError:
         raise FormatError(name, "is no picture that can be read: use PNG, JPEG, BMP, TIFF or PDF") from None
     except SketchError:

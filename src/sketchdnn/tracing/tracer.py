@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sketchdnn.constraints import ConstrainOptions, ConstrainResult, constrain
-from sketchdnn.design import score_design
 from sketchdnn.errors import SketchError
 from sketchdnn.geometry import MM_PER_UNIT, Sketch, bounds
 
@@ -22,10 +21,7 @@ from .ink import Ink, find_ink
 from .reading import Picture, read_picture
 from .skeleton import MAX_SKELETON
 
-# Candidates that are constrained and compared as designs.
-_FINALISTS = 2
-# How much the design score weighs against the picture.
-_DESIGN = 0.5
+# How far the repair may move things, by the noise of the drawing; both are shares of the size.
 _TOLERANCES = ((0.004, 0.01), (0.01, 0.02), (1.0, 0.03))
 _MAX_PRIMITIVES = 400
 
@@ -39,7 +35,6 @@ class TraceOptions:
         units: The unit of the sketch.
         page: The page of a PDF, from 1.
         constrain: Repair the sketch and infer its constraints.
-        noise: How far strokes may be from their curves, as a share of the size; by default the best of several.
     """
 
     size: float = 100.0
@@ -97,11 +92,8 @@ def trace(source: str | Path | bytes | Picture, options: TraceOptions | None = N
     picture = source if isinstance(source, np.ndarray) else read_picture(source, options.page)
     ink = find_ink(picture)
     found = find_candidates(ink)
-    finalists = sorted(found, key=lambda each: -each.score)[:_FINALISTS]
-    best, constrained = max(
-        ((each, _constrained(each, options)) for each in finalists),
-        key=lambda pair: pair[0].score + _DESIGN * score_design(pair[1].sketch).value,
-    )
+    best = max(found, key=lambda each: each.score)
+    constrained = _constrained(best, options)
     box = bounds(best.sketch)
     scale = options.size / max(box.size, 1e-9)
     x, y = box.center
