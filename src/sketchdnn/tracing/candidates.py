@@ -28,18 +28,18 @@ NOISES = ((0.0015, 0.012), (0.003, 0.014), (0.007, 0.028), (0.012, 0.05), (0.018
 # Distances beyond this share of the size count as this.
 _FAR = 0.05
 # The finest distance that counts, as a share of the size; lines this close to level are level, ends this far loose.
-_FINEST = 0.0003
+_FINEST = 0.0005
 _LEVEL, _LOOSE = 0.005, 0.01
 
 
 class _Prices(NamedTuple):
     """Weights of the score, set on sketches of the validation split (docs/tracing.md)."""
 
-    parameter: float = 0.08
-    noise: float = 0.42
-    loose: float = 0.14
-    design: float = 2.6
-    level: float = 5.0
+    parameter: float = 0.11
+    noise: float = 0.4
+    loose: float = 0.03
+    design: float = 1.5
+    level: float = 4.0
 
 
 _PRICES = _Prices()
@@ -138,7 +138,7 @@ def candidates(strokes: Strokes) -> Iterator[Candidate]:
 
 def _costs(strokes: Strokes, noise: float) -> Costs:
     """Prices for an assumed noise. A trembling hand repeats itself along a stroke; errors of pixels do not."""
-    repeats = min(20.0, max(10.0, 0.06 / noise))
+    repeats = min(20.0, max(4.0, 0.06 / noise))
     in_pixels = max(noise * strokes.size, 0.18 * strokes.width)
     return Costs(strokes.size, in_pixels, length=repeats, min_radius=0.75 * strokes.width)
 
