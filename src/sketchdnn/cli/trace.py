@@ -18,6 +18,7 @@ from .options import Round, RoundOrigin, path_argument, path_option, round_optio
 
 EPILOG = "Example: sketchdnn trace photo.jpg --out part.FCStd --size 120mm"
 SIZE = "The larger side of the drawing: 120mm, 4in, …; sets the scale."
+CLOSE = "In a drawing by hand: close outlines by lines, make open curves beside closed ones construction."
 OVERLAY = "The picture with the result drawn over it."
 
 
@@ -26,6 +27,7 @@ def trace(
     out: Annotated[Path, path_option(help="A file, whose suffix gives the format: .FCStd, .dxf, .svg, .json, …")],
     size: Annotated[str, Option(help=SIZE)] = "100mm",
     constrain: Annotated[bool, Option(help="Close gaps, infer constraints and solve them; or only fit curves.")] = True,
+    close: Annotated[bool, Option(help=CLOSE)] = True,
     round_: Round = None,
     round_origin: RoundOrigin = "auto",
     overlay: Annotated[Path | None, path_option(help=OVERLAY, show_default="NAME-overlay.png")] = None,
@@ -53,7 +55,7 @@ def trace(
     check_no_overwrite([picture], [out, shown])
     remove_abandoned(out.parent)
     with console.status("Tracing …"):
-        result = trace_picture(picture, TraceOptions(number, units, page, constrain))
+        result = trace_picture(picture, TraceOptions(number, units, page, constrain, close))
         sketch = round_dimensions(result.sketch, rounding).sketch if rounding else result.sketch
     formats.write(sketch, out, format)
     with atomic_write(shown) as temporary:

@@ -36,9 +36,7 @@ class Pictures:
     placement: Tensor
 
 
-def draw(
-    kind: Tensor, construction: Tensor, params: Tensor, options: DrawingOptions, generator: Generator
-) -> Pictures:
+def draw(kind: Tensor, construction: Tensor, params: Tensor, options: DrawingOptions, generator: Generator) -> Pictures:
     """Draw sketches that are normalized: the larger side from −1 to 1.
 
     The same generator state gives the same pictures on one device.
@@ -134,9 +132,7 @@ def _with_wobble(strokes: Strokes, extent: Tensor, options: DrawingOptions, gene
         index = torch.linspace(0, samples - 1, coarse, device=strokes.at.device).round().long()
         path = follow_with_inertia(strokes.at[:, :, index], options.wobble * extent, generator)
         return _resample(path, samples)
-    process = matern32(
-        strokes.length.clamp_min(1e-6), options.wobble_length * extent[:, None], coarse, generator
-    )
+    process = matern32(strokes.length.clamp_min(1e-6), options.wobble_length * extent[:, None], coarse, generator)
     offset = _resample(process[..., None], samples) * (options.wobble * extent)[:, None, None, None]
     return strokes.at + offset * strokes.normal
 
@@ -175,7 +171,7 @@ def _photograph(dark: Tensor, page_to_picture: Tensor, options: DrawingOptions, 
         table = uniform((batch, 1, 1), 0.15, 0.5, dark, generator)
         gray = torch.where(inside | ~has_edge, gray, table)
     if options.shading:
-        light = smooth_noise(batch, size, 3, dark, generator).abs().clamp(0, 1)
+        light = smooth_noise(batch, size, 3, dark, generator).sigmoid()
         gray = gray * (1 - options.shading * light)
     if options.blur:
         gray = blur(gray, size * uniform((batch,), 0, options.blur, dark, generator))

@@ -11,7 +11,8 @@ from .strokes import Strokes
 
 # Time constants of the pen with inertia: frequency and damping of the spring, as multiples of 1 / the time of a stroke.
 _FREQUENCY, _DAMPING = (14.0, 30.0), (0.35, 0.7)
-_TREMOR = 60.0
+# Forces on the pen along a stroke, and their strength.
+_JOLTS, _TREMOR = 24, 400.0
 
 
 def matern32(length: Tensor, scale: Tensor, samples: int, generator: Generator) -> Tensor:
@@ -71,7 +72,9 @@ def follow_with_inertia(at: Tensor, amount: Tensor, generator: Generator) -> Ten
     target = at[:, :, low] + (at[:, :, low + 1] - at[:, :, low]) * (place - low)[:, None]
     amount = amount[:, None, None]
     target = target + amount[..., None] * torch.randn((batch, prims, 1, 2), **options)
-    force = torch.randn((batch, prims, samples, 2), **options) * (amount * _TREMOR * math.sqrt(samples))[..., None]
+    jolts = torch.randn((batch * prims, 2, _JOLTS), **options)
+    force = torch.nn.functional.interpolate(jolts, samples, mode="linear", align_corners=True)
+    force = force.transpose(1, 2).reshape(batch, prims, samples, 2) * (amount * _TREMOR)[..., None]
     dt = 1.0 / (samples - 1)
     # Semi-implicit Euler steps are stable while the frequency times the step is below two.
     position, velocity = target[:, :, 0], torch.zeros_like(target[:, :, 0])

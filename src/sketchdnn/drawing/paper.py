@@ -67,7 +67,7 @@ def ruled_squares(page: Tensor, spacing: Tensor, width: float, shade: Tensor) ->
 def smooth_noise(batch: int, size: int, cells: int, like: Tensor, generator: Generator) -> Tensor:
     """Noise of standard deviation about one, smooth over a cell, `batch, size, size`."""
     coarse = torch.randn((batch, 1, cells, cells), generator=generator, device=like.device, dtype=like.dtype)
-    return F.interpolate(coarse, (size, size), mode="bilinear", align_corners=False)[:, 0]
+    return F.interpolate(coarse, (size, size), mode="bicubic", align_corners=False)[:, 0]
 
 
 def blur(pictures: Tensor, deviation: Tensor) -> Tensor:

@@ -44,6 +44,9 @@ class _Prices(NamedTuple):
 
 _PRICES = _Prices()
 _MAX_POINTS = 64
+# Lines longer than this share of the size show the skew, if so much of their length agrees; between these angles.
+_SKEW_LINE, _SKEW_SHARE = 0.15, 0.75
+_MIN_SKEW, _MAX_SKEW = math.radians(0.6), math.radians(15)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,15 +115,21 @@ def _take_dots(mask: Mask, width: float) -> tuple[Places, Mask]:
     is_dot[0] = is_speck[0] = False
     rest = np.where((is_dot | is_speck)[labels], 0, mask).astype(np.uint8)
     dots = [centers[k] for k in np.flatnonzero(is_dot)]
-    # Dots on strokes are thicker than these.
-    distance = cv2.distanceTransform(np.pad(rest, 1), cv2.DIST_L2, 5)[1:-1, 1:-1]
-    thick = (distance > 0.9 * width + 0.5).astype(np.uint8)
-    number, _, extents, middles = cv2.connectedComponentsWithStats(thick, connectivity=8)
-    for k in range(1, number):
-        box = extents[k, [cv2.CC_STAT_WIDTH, cv2.CC_STAT_HEIGHT]].astype(float)
-        if box.max() <= 2.5 * width and box.max() <= 2 * box.min() + 2:
-            dots.append(middles[k])
     return np.array(dots[:_MAX_POINTS]).reshape(-1, 2), rest
+
+
+def find_skew(strokes: Strokes) -> float:
+    """The angle in radians by which most lines are off level and upright, counter-clockwise as seen; 0 if unclear."""
+    noise, _ = NOISES[len(NOISES) // 2]
+    pieces = find_pieces(strokes.graph, strokes.width, _costs(strokes, noise))
+    lines = [(p.length, p.fit.direction) for p in pieces if p.fit.is_line and p.length > _SKEW_LINE * strokes.size]
+    # Directions times four are equal for lines that are parallel or at right angles.
+    turned = sum(length * complex(x, -y) ** 4 for length, (x, y) in lines)
+    total = sum(length for length, _ in lines)
+    if len(lines) < 2 or abs(turned) < _SKEW_SHARE * total:
+        return 0.0
+    skew = math.atan2(turned.imag, turned.real) / 4
+    return skew if _MIN_SKEW < abs(skew) < _MAX_SKEW else 0.0
 
 
 def candidates(strokes: Strokes) -> Iterator[Candidate]:

@@ -54,8 +54,12 @@ class Ink:
         return np.ascontiguousarray(hit[labels])
 
 
-def find_ink(picture: Picture) -> Ink:
+def find_ink(picture: Picture, turn: float = 0.0) -> Ink:
     """Find the drawing in a picture.
+
+    Args:
+        picture: RGB pixels.
+        turn: The drawing is turned back by this angle in radians, clockwise as seen.
 
     Raises:
         SketchError: If there is none.
@@ -66,6 +70,9 @@ def find_ink(picture: Picture) -> Ink:
     page = picture
     if corners is not None:
         page, matrix = _straighten(picture, corners)
+    if turn:
+        page, back = _turned(page, turn)
+        matrix = matrix @ back
     darkness = _darkness(page)
     low, high = _drawing_box(darkness)
     scale = SIDE / max(high - low)
@@ -95,14 +102,15 @@ def _page_corners(picture: Picture) -> NDArray[np.float32] | None:
     small = cv2.morphologyEx(small, cv2.MORPH_CLOSE, np.ones((9, 9), np.uint8))
     level, mask = cv2.threshold(cv2.GaussianBlur(small, (5, 5), 0), 0, 255, cv2.THRESH_BINARY | cv2.THRESH_OTSU)
     light, dark = small[small > level], small[small <= level]
-    if not len(light) or not len(dark) or float(np.median(light)) - float(np.median(dark)) < 40:
+    if not len(light) or not len(dark) or float(np.median(light)) - float(np.median(dark)) < 30:
         return None
     contours, _ = cv2.findContours(mask, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
     contour = max(contours, key=cv2.contourArea, default=None)
     if contour is None or cv2.contourArea(contour) < _MIN_PAGE * small.size:
         return None
     hull = cv2.convexHull(contour)
-    quad = next((q for e in (0.02, 0.03, 0.05, 0.08) if len(q := cv2.approxPolyDP(hull, e * cv2.arcLength(hull, True), True)) == 4), None)
+    shapes = (cv2.approxPolyDP(hull, e * cv2.arcLength(hull, True), True) for e in (0.02, 0.03, 0.05, 0.08))
+    quad = next((shape for shape in shapes if len(shape) == 4), None)
     if quad is None:
         return None
     area = cv2.contourArea(quad)
@@ -124,12 +132,25 @@ def _straighten(picture: Picture, corners: NDArray[np.float32]) -> tuple[Picture
     cv2 = opencv()
     sides = [float(np.linalg.norm(corners[k] - corners[(k + 1) % 4])) for k in range(4)]
     width, height = max(sides[0], sides[2]), max(sides[1], sides[3])
-    inset = 0.015 * max(width, height)
+    inset = 0.025 * max(width, height)
     target = np.array([[0, 0], [width, 0], [width, height], [0, height]], np.float32) - np.float32(inset)
     matrix = cv2.getPerspectiveTransform(corners, target)
     size = (max(2, round(width - 2 * inset)), max(2, round(height - 2 * inset)))
     page = cv2.warpPerspective(picture, matrix, size, flags=cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
     return page, np.linalg.inv(matrix)
+
+
+def _turned(page: Picture, turn: float) -> tuple[Picture, NDArray[np.float64]]:
+    """The page turned on paper of its own color; and the map from its pixels to those before."""
+    cv2 = opencv()
+    height, width = page.shape[:2]
+    matrix = cv2.getRotationMatrix2D((width / 2, height / 2), np.degrees(turn), 1.0)
+    cos, sin = abs(matrix[0, 0]), abs(matrix[0, 1])
+    size = (int(width * cos + height * sin) + 1, int(height * cos + width * sin) + 1)
+    matrix[:, 2] += (np.array(size) - (width, height)) / 2
+    options = {"flags": cv2.INTER_CUBIC, "borderMode": cv2.BORDER_REPLICATE}
+    turned = cv2.warpAffine(page, matrix, size, **options)
+    return turned, np.linalg.inv(np.vstack((matrix, (0, 0, 1))))
 
 
 def _darkness(page: Picture) -> Gray:

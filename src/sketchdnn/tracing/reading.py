@@ -73,7 +73,8 @@ def _read_raster(content: bytes, name: str | Path) -> Picture:
                 width, height = image.size
                 if width * height > MAX_PIXELS:
                     raise FormatError(
-                        name, f"has {width * height / 1e6:.0f} million pixels; at most {MAX_PIXELS // 10**6} million are read"
+                        name,
+                        f"has {width * height / 1e6:.0f} million pixels; at most {MAX_PIXELS // 10**6} million are read",
                     )
                 if max(image.size) > _MAX_ASPECT * min(image.size) and max(image.size) > WORKING_SIDE:
                     raise FormatError(name, f"is {width} by {height} pixels, which is no picture of a drawing")

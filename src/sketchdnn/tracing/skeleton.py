@@ -162,7 +162,12 @@ def _paths(skeleton: Mask) -> Iterator[Stroke]:
         first = cluster_beside(path[0], None)
         last = cluster_beside(path[-1], first if len(path) < 3 else None)
         at = [place(pixel) for pixel in path]
-        if first is None and last is None and len(path) > 8 and max(abs(at[0][0] - at[-1][0]), abs(at[0][1] - at[-1][1])) <= 1:
+        if (
+            first is None
+            and last is None
+            and len(path) > 8
+            and max(abs(at[0][0] - at[-1][0]), abs(at[0][1] - at[-1][1])) <= 1
+        ):
             yield Stroke(np.array([*at, at[0]]), next_node, next_node, is_loop=True)
             next_node += 1
             continue

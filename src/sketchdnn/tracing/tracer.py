@@ -12,17 +12,17 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from sketchdnn.constraints import ConstrainOptions, ConstrainResult, constrain
+from sketchdnn.constraints import REPAIR_TOLERANCE, ConstrainOptions, ConstrainResult, constrain
 from sketchdnn.errors import SketchError
 from sketchdnn.geometry import MM_PER_UNIT, Sketch, bounds
 
-from .candidates import Candidate, candidates, find_strokes
+from .candidates import Candidate, Strokes, candidates, find_skew, find_strokes
 from .ink import Ink, find_ink
 from .reading import Picture, read_picture
 from .skeleton import MAX_SKELETON
 
-# How far the repair may move things, by the noise of the drawing; both are shares of the size.
-_TOLERANCES = ((0.004, 0.01), (0.01, 0.02), (1.0, 0.03))
+# From this noise on a drawing is made by hand, and the repair may move things so far; both are shares of the size.
+_BY_HAND, _HAND_TOLERANCE = 0.004, 0.03
 _MAX_PRIMITIVES = 400
 
 
@@ -35,12 +35,15 @@ class TraceOptions:
         units: The unit of the sketch.
         page: The page of a PDF, from 1.
         constrain: Repair the sketch and infer its constraints.
+        close: In a drawing by hand, add the line that an open outline lacks, and make open curves beside closed
+            outlines construction.
     """
 
     size: float = 100.0
     units: str = "mm"
     page: int = 1
     constrain: bool = True
+    close: bool = True
 
     def __post_init__(self) -> None:
         if not 0 < self.size < 1e9:
@@ -91,6 +94,8 @@ def trace(source: str | Path | bytes | Picture, options: TraceOptions | None = N
     options = options or TraceOptions()
     picture = source if isinstance(source, np.ndarray) else read_picture(source, options.page)
     ink = find_ink(picture)
+    if skew := _skew(ink):
+        ink = find_ink(picture, -skew)
     found = find_candidates(ink)
     best = max(found, key=lambda each: each.score)
     constrained = _constrained(best, options)
@@ -108,6 +113,20 @@ def trace(source: str | Path | bytes | Picture, options: TraceOptions | None = N
     )  # fmt: skip
 
 
+def _skew(ink: Ink) -> float:
+    """The skew of a drawing in radians, counter-clockwise as seen."""
+    strokes = _strokes(ink, ink.thresholds[0])
+    return find_skew(strokes) if strokes else 0.0
+
+
+def _strokes(ink: Ink, threshold: float) -> Strokes | None:
+    """The strokes at a threshold; None if there are none, or more than a drawing has."""
+    strokes = find_strokes(ink.mask(threshold))
+    if strokes is None or np.count_nonzero(strokes.skeleton) > MAX_SKELETON:
+        return None
+    return strokes if len(strokes.graph.strokes) <= _MAX_PRIMITIVES else None
+
+
 def find_candidates(ink: Ink) -> list[Candidate]:
     """All candidates of a picture.
 
@@ -116,11 +135,8 @@ def find_candidates(ink: Ink) -> list[Candidate]:
     """
     found: list[Candidate] = []
     for threshold in ink.thresholds:
-        mask = ink.mask(threshold)
-        strokes = find_strokes(mask)
+        strokes = _strokes(ink, threshold)
         if strokes is None:
-            continue
-        if np.count_nonzero(strokes.skeleton) > MAX_SKELETON or len(strokes.graph.strokes) > _MAX_PRIMITIVES:
             continue
         found += [each for each in candidates(strokes) if len(each.sketch) <= _MAX_PRIMITIVES]
     if not found:
@@ -131,5 +147,6 @@ def find_candidates(ink: Ink) -> list[Candidate]:
 def _constrained(candidate: Candidate, options: TraceOptions) -> ConstrainResult:
     if not options.constrain:
         return ConstrainResult(candidate.sketch)
-    tolerance = next(value for noise, value in _TOLERANCES if candidate.noise <= noise)
-    return constrain(candidate.sketch, ConstrainOptions(tolerance=tolerance))
+    by_hand = candidate.noise > _BY_HAND
+    tolerance = _HAND_TOLERANCE if by_hand else REPAIR_TOLERANCE
+    return constrain(candidate.sketch, ConstrainOptions(tolerance=tolerance, close=options.close and by_hand))
