@@ -72,10 +72,10 @@ def _with_noise(options: DrawingOptions) -> Callable[[Sketch, int], Drawn]:
 
 def draw_xkcd(sketch: Sketch, seed: int) -> Drawn:
     """A picture in the style xkcd of Matplotlib; the seed has no effect."""
-    from matplotlib import pyplot
+    import matplotlib.pyplot as plt
 
-    with pyplot.xkcd():
-        figure = pyplot.figure(figsize=(SIDE / 96, SIDE / 96), dpi=96)
+    with plt.xkcd():
+        figure = plt.figure(figsize=(SIDE / 96, SIDE / 96), dpi=96)
         axes = figure.add_axes((0, 0, 1, 1))
         for p in sketch:
             if isinstance(p, Point):
@@ -87,7 +87,7 @@ def draw_xkcd(sketch: Sketch, seed: int) -> Drawn:
         axes.axis("off")
         file = BytesIO()
         figure.savefig(file, format="png", dpi=96)
-        pyplot.close(figure)
+        plt.close(figure)
     from PIL import Image
 
     picture = np.asarray(Image.open(file).convert("RGB"))

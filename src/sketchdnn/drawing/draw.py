@@ -11,8 +11,9 @@ from torch import Generator, Tensor
 from sketchdnn.geometry import Kind
 
 from .hand import breaks, follow_with_inertia, matern32, pressure, stretch_ends
+from .noise import normal, uniform
 from .options import DrawingOptions
-from .paper import blur, homography, jpeg, pixel_grid, project, ruled_squares, smooth_noise, uniform
+from .paper import blur, homography, jpeg, pixel_grid, project, ruled_squares, smooth_noise
 from .raster import stamp
 from .strokes import Strokes, dashes, diagonal, sample_strokes
 
@@ -102,7 +103,7 @@ def _stroke_layer(
         strokes = replace(strokes, at=_open_only(strokes, stretch_ends(strokes, options.overshoot * 2, generator)))
     at = _with_wobble(strokes, extent, options, generator)
     if options.point_wobble:
-        noise = torch.randn(at[:, :, :1].shape, generator=generator, device=at.device, dtype=at.dtype)
+        noise = normal(at[:, :, :1].shape, at, generator)
         at = torch.where(
             is_point[..., None, None], strokes.at + options.point_wobble * extent[:, None, None, None] * noise, at
         )
@@ -150,7 +151,7 @@ def _photograph(dark: Tensor, page_to_picture: Tensor, options: DrawingOptions, 
     """Pictures of ink on paper, from the darkness of the ink."""
     batch, size = dark.shape[:2]
     if options.texture:
-        teeth = torch.randn(dark.shape, generator=generator, device=dark.device, dtype=dark.dtype)
+        teeth = normal(dark.shape, dark, generator)
         amount = uniform((batch, 1, 1), 0, options.texture, dark, generator)
         dark = dark * (1 - amount * teeth.abs().clamp(0, 1.5))
         dark = dark.clamp(0, 1)
@@ -176,7 +177,7 @@ def _photograph(dark: Tensor, page_to_picture: Tensor, options: DrawingOptions, 
     if options.blur:
         gray = blur(gray, size * uniform((batch,), 0, options.blur, dark, generator))
     if options.grain:
-        grain = torch.randn(dark.shape, generator=generator, device=dark.device, dtype=dark.dtype)
+        grain = normal(dark.shape, dark, generator)
         fibers = smooth_noise(batch, size, max(2, size // 4), dark, generator)
         gray = gray + options.grain * (0.7 * grain + 0.7 * fibers)
     if options.jpeg:

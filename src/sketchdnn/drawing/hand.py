@@ -7,6 +7,7 @@ import math
 import torch
 from torch import Generator, Tensor
 
+from .noise import normal, uniform
 from .strokes import Strokes
 
 # Time constants of the pen with inertia: frequency and damping of the spring, as multiples of 1 / the time of a stroke.
@@ -40,7 +41,7 @@ def matern32(length: Tensor, scale: Tensor, samples: int, generator: Generator) 
     cross = vfs / root
     rest = (vff - cross * cross).clamp_min(0).sqrt()
     shape = (*length.shape, samples, 2)
-    z = torch.randn(shape, generator=generator, device=length.device, dtype=length.dtype)
+    z = normal(shape, length, generator)
     value, slope = z[..., 0, 0], z[..., 0, 1]
     values = [value]
     for k in range(1, samples):
@@ -59,20 +60,16 @@ def follow_with_inertia(at: Tensor, amount: Tensor, generator: Generator) -> Ten
         generator: Of the random numbers.
     """
     batch, prims, samples, _ = at.shape
-    options = {"generator": generator, "device": at.device, "dtype": at.dtype}
-
-    def uniform(low: float, high: float) -> Tensor:
-        return low + (high - low) * torch.rand((batch, prims, 1), **options)
-
-    frequency, damping = 2 * math.pi * uniform(*_FREQUENCY) / 2, uniform(*_DAMPING)
+    frequency = math.pi * uniform((batch, prims, 1), *_FREQUENCY, at, generator)
+    damping = uniform((batch, prims, 1), *_DAMPING, at, generator)
     steps = torch.linspace(0, 1, samples, device=at.device, dtype=at.dtype)
     eased = steps * steps * (3 - 2 * steps)
     place = eased * (samples - 1)
     low = place.floor().clamp_max(samples - 2).long()
     target = at[:, :, low] + (at[:, :, low + 1] - at[:, :, low]) * (place - low)[:, None]
     amount = amount[:, None, None]
-    target = target + amount[..., None] * torch.randn((batch, prims, 1, 2), **options)
-    jolts = torch.randn((batch * prims, 2, _JOLTS), **options)
+    target = target + amount[..., None] * normal((batch, prims, 1, 2), at, generator)
+    jolts = normal((batch * prims, 2, _JOLTS), at, generator)
     force = torch.nn.functional.interpolate(jolts, samples, mode="linear", align_corners=True)
     force = force.transpose(1, 2).reshape(batch, prims, samples, 2) * (amount * _TREMOR)[..., None]
     dt = 1.0 / (samples - 1)
@@ -90,8 +87,7 @@ def follow_with_inertia(at: Tensor, amount: Tensor, generator: Generator) -> Ten
 def stretch_ends(strokes: Strokes, deviation: float, generator: Generator) -> Tensor:
     """Positions with each open stroke lengthened or shortened at its ends along itself, `batch, prim, sample, 2`."""
     at = strokes.at
-    options = {"generator": generator, "device": at.device, "dtype": at.dtype}
-    share = deviation * torch.randn((*at.shape[:2], 2), **options)
+    share = deviation * normal((*at.shape[:2], 2), at, generator)
     share = torch.minimum(share, 0.3 * strokes.length[..., None])
     share = torch.maximum(share, -0.3 * strokes.length[..., None])
     steps = torch.linspace(0, 1, at.shape[2], device=at.device, dtype=at.dtype)
@@ -115,7 +111,7 @@ def pressure(strokes: Strokes, scale: Tensor, amount: float, generator: Generato
 def breaks(strokes: Strokes, probability: float, generator: Generator) -> Tensor:
     """Which samples are drawn where a stroke may be interrupted once, `batch, prim, sample`."""
     at = strokes.at
-    chance = torch.rand((*at.shape[:2], 3), generator=generator, device=at.device, dtype=at.dtype)
+    chance = uniform((*at.shape[:2], 3), 0, 1, at, generator)
     middle = 0.2 + 0.6 * chance[..., 1:2]
     half = 0.01 + 0.02 * chance[..., 2:3]
     steps = torch.linspace(0, 1, at.shape[2], device=at.device, dtype=at.dtype)

@@ -7,14 +7,11 @@ from functools import cache
 
 import torch
 from torch import Generator, Tensor
-from torch.nn import functional as F
+from torch.nn.functional import conv2d, interpolate, pad
+
+from .noise import normal
 
 _BLOCK = 8
-
-
-def uniform(shape: tuple[int, ...], low: float, high: float, like: Tensor, generator: Generator) -> Tensor:
-    """Random numbers between two bounds."""
-    return low + (high - low) * torch.rand(shape, generator=generator, device=like.device, dtype=like.dtype)
 
 
 def homography(shift: Tensor) -> Tensor:
@@ -66,8 +63,8 @@ def ruled_squares(page: Tensor, spacing: Tensor, width: float, shade: Tensor) ->
 
 def smooth_noise(batch: int, size: int, cells: int, like: Tensor, generator: Generator) -> Tensor:
     """Noise of standard deviation about one, smooth over a cell, `batch, size, size`."""
-    coarse = torch.randn((batch, 1, cells, cells), generator=generator, device=like.device, dtype=like.dtype)
-    return F.interpolate(coarse, (size, size), mode="bicubic", align_corners=False)[:, 0]
+    coarse = normal((batch, 1, cells, cells), like, generator)
+    return interpolate(coarse, (size, size), mode="bicubic", align_corners=False)[:, 0]
 
 
 def blur(pictures: Tensor, deviation: Tensor) -> Tensor:
@@ -79,9 +76,9 @@ def blur(pictures: Tensor, deviation: Tensor) -> Tensor:
     offsets = torch.arange(-reach, reach + 1, device=pictures.device, dtype=pictures.dtype)
     weights = torch.exp(-0.5 * (offsets / deviation[:, None].clamp_min(1e-3)) ** 2)
     weights = (weights / weights.sum(1, keepdim=True))[:, None]
-    padded = F.pad(pictures[None], (reach, reach, reach, reach), mode="replicate")
-    across = F.conv2d(padded, weights[:, :, None], groups=batch)
-    return F.conv2d(across, weights[:, :, :, None], groups=batch)[0].reshape(batch, size, size)
+    padded = pad(pictures[None], (reach, reach, reach, reach), mode="replicate")
+    across = conv2d(padded, weights[:, :, None], groups=batch)
+    return conv2d(across, weights[:, :, :, None], groups=batch)[0].reshape(batch, size, size)
 
 
 def jpeg(pictures: Tensor, step: Tensor) -> Tensor:
@@ -92,9 +89,9 @@ def jpeg(pictures: Tensor, step: Tensor) -> Tensor:
         step: Quantization step of each picture in gray levels of 255, `batch`.
     """
     batch, size = pictures.shape[:2]
-    pad = -size % _BLOCK
-    padded = F.pad(pictures[:, None], (0, pad, 0, pad), mode="replicate")[:, 0]
-    side = (size + pad) // _BLOCK
+    rest = -size % _BLOCK
+    padded = pad(pictures[:, None], (0, rest, 0, rest), mode="replicate")[:, 0]
+    side = (size + rest) // _BLOCK
     blocks = padded.reshape(batch, side, _BLOCK, side, _BLOCK).transpose(2, 3)
     matrix = _cosines().to(pictures)
     coefficients = matrix @ (255 * (blocks - 0.5)) @ matrix.T
@@ -102,7 +99,7 @@ def jpeg(pictures: Tensor, step: Tensor) -> Tensor:
     table = 1 + step[:, None, None, None, None] * (0.3 + 0.2 * (frequency[:, None] + frequency[None, :]))
     rounded = (coefficients / table).round() * table
     restored = (matrix.T @ rounded @ matrix) / 255 + 0.5
-    return restored.transpose(2, 3).reshape(batch, size + pad, size + pad)[:, :size, :size].clamp(0, 1)
+    return restored.transpose(2, 3).reshape(batch, size + rest, size + rest)[:, :size, :size].clamp(0, 1)
 
 
 @cache

@@ -99,14 +99,14 @@ def find_strokes(mask: Mask) -> Strokes | None:
     y, x = np.nonzero(cv2.dilate(mask, np.ones((2, 2), np.uint8)))
     if not len(x):
         return None
-    size = float(max(np.ptp(x), np.ptp(y), 1))
+    size = max(float(np.ptp(x)), float(np.ptp(y)), 1.0)
     return Strokes(skeleton, stroke_graph(skeleton, width), width, dots, size)
 
 
 def _take_dots(mask: Mask, width: float) -> tuple[Places, Mask]:
     """Centers of dots, and the mask without those that stand alone; specks are removed too."""
     cv2 = opencv()
-    count, labels, stats, centers = cv2.connectedComponentsWithStats(mask, connectivity=8)
+    _, labels, stats, centers = cv2.connectedComponentsWithStats(mask, connectivity=8)
     boxes = stats[:, [cv2.CC_STAT_WIDTH, cv2.CC_STAT_HEIGHT]].astype(float)
     area = stats[:, cv2.CC_STAT_AREA].astype(float)
     is_round = (boxes.max(1) < 1.6 * boxes.min(1)) & (area > 0.6 * boxes.prod(1))
@@ -216,7 +216,7 @@ def sample(sketch: Sketch, step: float) -> Floats:
     found = []
     for p in sketch:
         if p.kind.label == "point":
-            found.append(np.array([p.at]))  # type: ignore[union-attr]
+            found.append(np.array([p.at]))
             continue
         fractions = np.linspace(0, 1, max(2, int(p.length / step) + 1))
         found.append(np.array([p.at(float(f)) for f in fractions]))  # type: ignore[operator]

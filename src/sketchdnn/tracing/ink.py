@@ -169,7 +169,7 @@ def _darkness(page: Picture) -> Gray:
     # The median of paper is its gray, not its lightest grain.
     dark = 1 - values / np.maximum(paper, 16)
     dark -= float(np.median(dark))
-    return np.clip(dark, 0, 1).astype(np.float32)
+    return np.asarray(np.clip(dark, 0, 1), np.float32)
 
 
 def _drawing_box(darkness: Gray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -18,7 +18,7 @@ from .curves import Floats, angles_along
 from .pieces import Piece
 from .skeleton import Places
 
-_ROUNDS = 6
+_ROUNDS, _AT_REST = 6, 1e-3
 # Loose ends may be this many times farther apart than others that meet.
 _FAR = 1.7
 # Weight of conditions against a place of a stroke.
@@ -231,56 +231,73 @@ def polish(curves: list[Curve], joints: list[Joint], touches: list[Touch], level
         levels: Which lines are upright or level.
     """
     curves = [replace(curve, values=curve.values.copy()) for curve in curves]
-    start = np.cumsum([0, *(len(curve.values) for curve in curves)])
     anchors = [[curve.end(e) for e in range(curve.num_ends)] for curve in curves]
     axes = dict(_levels(curves, levels))
     for _ in range(_ROUNDS):
-        normal, right = np.zeros((start[-1], start[-1])), np.zeros(start[-1])
-
-        def add(rows: list[tuple[int, Floats]], residual: Floats, weight: float) -> None:
-            for a, ja in rows:
-                right[start[a] : start[a + 1]] -= weight**2 * ja.T @ residual  # noqa: B023
-                for b, jb in rows:
-                    normal[start[a] : start[a + 1], start[b] : start[b + 1]] += weight**2 * ja.T @ jb  # noqa: B023
-
+        system = _System(curves)
         for k, curve in enumerate(curves):
-            if curve.kind == "point":
-                add([(k, np.eye(2))], curve.values - curve.at[0], 1.0)
-            else:
-                residual, jacobian = curve.distance(curve.at)
-                add([(k, jacobian)], residual, 1.0)
-            for e, anchor in enumerate(anchors[k]):
-                along = curve.tangent(e)
-                add([(k, along[None] @ curve.end_jacobian(e))], np.array([along @ (curve.end(e) - anchor)]), _ANCHOR)
+            _add_stroke(system, k, anchors[k])
             if k in axes:
                 row, axis = np.zeros((1, 4)), axes[k]
                 row[0, axis], row[0, 2 + axis] = -1, 1
-                add([(k, row)], np.array([curve.values[2 + axis] - curve.values[axis]]), _LEVEL)
+                system.add([(k, row)], np.array([curve.values[2 + axis] - curve.values[axis]]), _LEVEL)
         for joint in joints:
             a, b = curves[joint.first], curves[joint.second]
-            residual = a.end(joint.first_end) - b.end(joint.second_end)
             rows = [(joint.first, a.end_jacobian(joint.first_end)), (joint.second, -b.end_jacobian(joint.second_end))]
-            add(rows, residual, _HARD)
+            system.add(rows, a.end(joint.first_end) - b.end(joint.second_end), _HARD)
         for touch in touches:
             at = curves[touch.curve].end(touch.end)
             residual, jacobian = curves[touch.other].distance(at[None])
             side = _normal(curves[touch.other], at)
             rows = [(touch.other, jacobian), (touch.curve, side[None] @ curves[touch.curve].end_jacobian(touch.end))]
-            add(rows, residual, _HARD)
-        damping = 1e-6 * max(float(np.diag(normal).max(initial=0.0)), 1.0)
-        step = np.linalg.solve(normal + damping * np.eye(len(normal)), right)
-        largest = 0.0
-        for k, curve in enumerate(curves):
-            change = step[start[k] : start[k + 1]]
+            system.add(rows, residual, _HARD)
+        if system.step() < _AT_REST:
+            break
+    return curves
+
+
+class _System:
+    """The normal equations of one round."""
+
+    def __init__(self, curves: list[Curve]) -> None:
+        self.curves = curves
+        self.start = np.cumsum([0, *(len(curve.values) for curve in curves)])
+        self.normal = np.zeros((self.start[-1], self.start[-1]))
+        self.right = np.zeros(self.start[-1])
+
+    def add(self, rows: Sequence[tuple[int, Floats]], residual: Floats, weight: float) -> None:
+        """Add residuals with their derivatives by the parameters of some curves."""
+        for a, ja in rows:
+            here = slice(self.start[a], self.start[a + 1])
+            self.right[here] -= weight**2 * ja.T @ residual
+            for b, jb in rows:
+                self.normal[here, self.start[b] : self.start[b + 1]] += weight**2 * ja.T @ jb
+
+    def step(self) -> float:
+        """Move the curves to the solution; the largest change of a parameter."""
+        damping = 1e-6 * max(float(np.diag(self.normal).max(initial=0.0)), 1.0)
+        step = np.linalg.solve(self.normal + damping * np.eye(len(self.normal)), self.right)
+        for curve, low, high in zip(self.curves, self.start, self.start[1:], strict=False):
+            change = step[low:high]
             if curve.kind in ("circle", "arc"):
                 change[2] = max(change[2], -0.5 * curve.values[2])
             if curve.kind == "arc":
                 change[3:] = np.clip(change[3:], -0.5, 0.5)
             curve.values += change
-            largest = max(largest, float(np.abs(change).max()))
-        if largest < 1e-3:
-            break
-    return curves
+        return float(np.abs(step).max(initial=0.0))
+
+
+def _add_stroke(system: _System, k: int, anchors: Sequence[Floats]) -> None:
+    """The distances of a curve from its stroke, and weakly those of its ends along it."""
+    curve = system.curves[k]
+    if curve.kind == "point":
+        system.add([(k, np.eye(2))], curve.values - curve.at[0], 1.0)
+        return
+    residual, jacobian = curve.distance(curve.at)
+    system.add([(k, jacobian)], residual, 1.0)
+    for e, anchor in enumerate(anchors):
+        along = curve.tangent(e)
+        system.add([(k, along[None] @ curve.end_jacobian(e))], np.array([along @ (curve.end(e) - anchor)]), _ANCHOR)
 
 
 def _normal(curve: Curve, at: Floats) -> Floats:

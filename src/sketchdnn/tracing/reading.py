@@ -26,6 +26,7 @@ WORKING_SIDE = 1800
 MIN_SIDE = 16
 _FORMATS = ("PNG", "JPEG", "BMP", "TIFF")
 _MAX_ASPECT = 20
+_TOO_MANY = f"has too many pixels; at most {MAX_PIXELS // 10**6} million are read"
 
 
 def read_picture(source: str | Path | bytes, page: int = 1) -> Picture:
@@ -40,10 +41,7 @@ def read_picture(source: str | Path | bytes, page: int = 1) -> Picture:
     """
     name = "the picture" if isinstance(source, bytes) else source
     content = source if isinstance(source, bytes) else _content(Path(source))
-    if content.startswith(b"%PDF"):
-        picture = _read_pdf(content, name, page)
-    else:
-        picture = _read_raster(content, name)
+    picture = _read_pdf(content, name, page) if content.startswith(b"%PDF") else _read_raster(content, name)
     if min(picture.shape[:2]) < MIN_SIDE:
         height, width = picture.shape[:2]
         raise FormatError(name, f"is too small to trace: {width} by {height} pixels, at least {MIN_SIDE} are needed")
@@ -72,10 +70,7 @@ def _read_raster(content: bytes, name: str | Path) -> Picture:
             with Image.open(BytesIO(content), formats=_FORMATS) as image:
                 width, height = image.size
                 if width * height > MAX_PIXELS:
-                    raise FormatError(
-                        name,
-                        f"has {width * height / 1e6:.0f} million pixels; at most {MAX_PIXELS // 10**6} million are read",
-                    )
+                    raise FormatError(name, _TOO_MANY)
                 if max(image.size) > _MAX_ASPECT * min(image.size) and max(image.size) > WORKING_SIDE:
                     raise FormatError(name, f"is {width} by {height} pixels, which is no picture of a drawing")
                 image.draft("RGB", (WORKING_SIDE, WORKING_SIDE))  # a JPEG is decoded at a lower resolution
@@ -83,7 +78,7 @@ def _read_raster(content: bytes, name: str | Path) -> Picture:
                 small = image.reduce(factor) if factor > 1 and image.mode in ("L", "RGB", "RGBA") else image
                 return _to_rgb(ImageOps.exif_transpose(small), factor)
     except Image.DecompressionBombError:
-        raise FormatError(name, f"has too many pixels; at most {MAX_PIXELS // 10**6} million are read") from None
+        raise FormatError(name, _TOO_MANY) from None
     except UnidentifiedImageError:
         raise FormatError(name, "is no picture that can be read: use PNG, JPEG, BMP, TIFF or PDF") from None
     except SketchError:

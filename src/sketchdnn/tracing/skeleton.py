@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,8 @@ MAX_SKELETON = 60_000
 # The neighbors of a pixel, clockwise from above, and the weight of each in its code.
 _NEIGHBORS = ((0, -1), (1, -1), (1, 0), (1, 1), (0, 1), (-1, 1), (-1, 0), (-1, -1))
 _MAX_PASSES = 200
+# A path of so few pixels that returns to its junction is part of it.
+_KNOT = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,79 +115,77 @@ def _degrees(strokes: list[Stroke]) -> dict[int, int]:
     return degree
 
 
-def _paths(skeleton: Mask) -> Iterator[Stroke]:
-    """The paths between junctions, ends and loops."""
-    cv2 = opencv()
-    kernel = np.ones((3, 3), np.float32)
-    kernel[1, 1] = 0
-    padded = np.pad(skeleton, 1)
-    count = cv2.filter2D(padded, cv2.CV_8U, kernel, borderType=cv2.BORDER_CONSTANT)
-    junction = ((padded == 1) & (count >= 3)).astype(np.uint8)
-    clusters, labels = cv2.connectedComponents(junction, connectivity=8)
-    middle = np.zeros((clusters, 2))
-    y, x = np.nonzero(junction)
-    owner = labels[y, x]
-    total = np.maximum(np.bincount(owner, minlength=clusters), 1)
-    middle[:, 0] = np.bincount(owner, x, clusters) / total - 1
-    middle[:, 1] = np.bincount(owner, y, clusters) / total - 1
-    width = padded.shape[1]
-    steps = [dy * width + dx for dx, dy in _NEIGHBORS]
-    # Straight neighbors first, so that a walk does not cut corners.
-    steps = [steps[k] for k in (0, 2, 4, 6, 1, 3, 5, 7)]
-    rest = set(np.flatnonzero((padded == 1) & (junction == 0)).tolist())
-    flat_labels = labels.reshape(-1)
-    next_node = clusters
+class _Walker:
+    """The pixels of a skeleton between junctions, which are taken away as they are visited."""
 
-    def place(pixel: int) -> tuple[float, float]:
-        return (pixel % width - 1.0, pixel // width - 1.0)
+    def __init__(self, skeleton: Mask) -> None:
+        cv2 = opencv()
+        kernel = np.ones((3, 3), np.float32)
+        kernel[1, 1] = 0
+        padded = np.pad(skeleton, 1)
+        count = cv2.filter2D(padded, cv2.CV_8U, kernel, borderType=cv2.BORDER_CONSTANT)
+        junction = ((padded == 1) & (count >= 3)).astype(np.uint8)
+        self.clusters, labels = cv2.connectedComponents(junction, connectivity=8)
+        y, x = np.nonzero(junction)
+        owner = labels[y, x]
+        total = np.maximum(np.bincount(owner, minlength=self.clusters), 1)
+        sums = [np.bincount(owner, values, self.clusters) for values in (x, y)]
+        self.middle = np.stack(sums, axis=1) / total[:, None] - 1
+        self.width = padded.shape[1]
+        steps = [dy * self.width + dx for dx, dy in _NEIGHBORS]
+        # Straight neighbors first, so that a walk does not cut corners.
+        self.steps = steps[::2] + steps[1::2]
+        self.rest = set(np.flatnonzero((padded == 1) & (junction == 0)).tolist())
+        self.labels = labels.reshape(-1)
 
-    def walk(pixel: int) -> list[int]:
-        path = []
-        while True:
-            path.append(pixel)
-            following = next((pixel + step for step in steps if pixel + step in rest), None)
-            if following is None:
-                return path
-            rest.discard(following)
-            pixel = following
+    def next_path(self) -> list[int]:
+        """A path that was not visited yet."""
+        seed = self.rest.pop()
+        forward, backward = self._walk(seed), self._walk(seed)
+        return backward[:0:-1] + forward
 
-    def cluster_beside(pixel: int, other: int | None) -> int | None:
-        found = [int(flat_labels[pixel + step]) for step in steps if flat_labels[pixel + step]]
-        if other is not None:
-            found = [each for each in found if each != other] or found
+    def place(self, pixel: int) -> tuple[float, float]:
+        """The coordinates of a pixel."""
+        return (pixel % self.width - 1.0, pixel // self.width - 1.0)
+
+    def cluster_beside(self, pixel: int, other: int | None = None) -> int | None:
+        """A junction beside a pixel, rather not the `other` one; None if there is none."""
+        found = [int(self.labels[pixel + step]) for step in self.steps if self.labels[pixel + step]]
+        found = [each for each in found if each != other] or found
         return found[0] if found else None
 
-    while rest:
-        seed = rest.pop()
-        forward = walk(seed)
-        backward = walk(seed)
-        path = backward[:0:-1] + forward
-        first = cluster_beside(path[0], None)
-        last = cluster_beside(path[-1], first if len(path) < 3 else None)
-        at = [place(pixel) for pixel in path]
-        if (
-            first is None
-            and last is None
-            and len(path) > 8
-            and max(abs(at[0][0] - at[-1][0]), abs(at[0][1] - at[-1][1])) <= 1
-        ):
-            yield Stroke(np.array([*at, at[0]]), next_node, next_node, is_loop=True)
-            next_node += 1
+    def _walk(self, pixel: int) -> list[int]:
+        path = []
+        following: int | None = pixel
+        while following is not None:
+            pixel = following
+            self.rest.discard(pixel)
+            path.append(pixel)
+            following = next((pixel + step for step in self.steps if pixel + step in self.rest), None)
+        return path
+
+
+def _paths(skeleton: Mask) -> Iterator[Stroke]:
+    """The paths between junctions, ends and loops."""
+    walker = _Walker(skeleton)
+    numbers = count(walker.clusters)
+    while walker.rest:
+        path = walker.next_path()
+        first = walker.cluster_beside(path[0])
+        last = walker.cluster_beside(path[-1], first if len(path) < _KNOT else None)
+        at = [walker.place(pixel) for pixel in path]
+        if first is None and last is None and len(path) > _KNOT and max(np.abs(np.subtract(at[0], at[-1]))) <= 1:
+            node = next(numbers)
+            yield Stroke(np.array([*at, at[0]]), node, node, is_loop=True)
             continue
+        if first is not None and first == last and len(path) <= _KNOT:
+            continue  # within one junction
+        start, end = (next(numbers) if node is None else node for node in (first, last))
         if first is not None:
-            at.insert(0, tuple(middle[first].tolist()))
+            at.insert(0, tuple(walker.middle[first].tolist()))
         if last is not None:
-            at.append(tuple(middle[last].tolist()))
-        if len(at) < 2:
-            at.append(at[0])
-        ends = []
-        for node in (first, last):
-            ends.append(next_node if node is None else node)
-            next_node += node is None
-        is_loop = first is not None and first == last and len(path) > 8
-        if first is not None and first == last and not is_loop:
-            continue  # a knot within one junction
-        yield Stroke(np.array(at), ends[0], ends[1])
+            at.append(tuple(walker.middle[last].tolist()))
+        yield Stroke(np.array(at if len(at) > 1 else at * 2), start, end)
 
 
 def _contract(strokes: list[Stroke], length: float) -> list[Stroke]:
