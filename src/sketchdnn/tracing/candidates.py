@@ -17,7 +17,7 @@ from sketchdnn.design import score_design
 from sketchdnn.errors import GeometryError
 from sketchdnn.geometry import Arc, Line, Sketch
 
-from .curves import Costs, Floats
+from .curves import Costs, Floats, fit_line
 from .opencv import opencv
 from .pieces import Piece, find_pieces
 from .polish import Curve, Levels, find_joints, polish, to_curve
@@ -25,6 +25,8 @@ from .skeleton import Mask, Places, StrokeGraph, stroke_graph, stroke_width, thi
 
 # The noise of a candidate and how far ends that meet may be apart, as shares of the size: print to free drawing.
 NOISES = ((0.0015, 0.012), (0.003, 0.014), (0.007, 0.028), (0.012, 0.05), (0.018, 0.07))
+# Strokes with less tremor are exact, and only so many of the noises are assumed.
+_MAX_EXACT_TREMOR, _NUM_EXACT = 0.00045, 2
 # Distances beyond this share of the size count as this.
 _FAR = 0.05
 # The finest distance that counts, as a share of the size; lines this close to level are level, ends this far loose.
@@ -120,21 +122,45 @@ def _take_dots(mask: Mask, width: float) -> tuple[Places, Mask]:
 
 def find_skew(strokes: Strokes) -> float:
     """The angle in radians by which most lines are off level and upright, counter-clockwise as seen; 0 if unclear."""
-    noise, _ = NOISES[len(NOISES) // 2]
-    pieces = find_pieces(strokes.graph, strokes.width, _costs(strokes, noise))
-    lines = [(p.length, p.fit.direction) for p in pieces if p.fit.is_line and p.length > _SKEW_LINE * strokes.size]
+    lines = [p for p in _rough_pieces(strokes) if p.fit.is_line and p.length > _SKEW_LINE * strokes.size]
     # Directions times four are equal for lines that are parallel or at right angles.
-    turned = sum(length * complex(x, -y) ** 4 for length, (x, y) in lines)
-    total = sum(length for length, _ in lines)
+    turned = sum(p.length * complex(p.fit.direction[0], -p.fit.direction[1]) ** 4 for p in lines)
+    total = sum(p.length for p in lines)
     if len(lines) < 2 or abs(turned) < _SKEW_SHARE * total:
         return 0.0
     skew = math.atan2(turned.imag, turned.real) / 4
     return skew if _MIN_SKEW < abs(skew) < _MAX_SKEW else 0.0
 
 
+def find_tremor(strokes: Strokes) -> float:
+    """The deviation of long strokes from lines and arcs, as a share of the size: the median by length.
+
+    It is far below a thousandth in print, and about a thousandth or more in a drawing by hand. Ends are left out, since
+    small features are there.
+    """
+    found = []
+    for piece in _rough_pieces(strokes):
+        if piece.length > _SKEW_LINE * strokes.size:
+            ends = len(piece.at) // 8
+            at = piece.at[ends : len(piece.at) - ends]
+            fit = fit_line(at) if piece.fit.is_line else piece.fit
+            found.append((float(np.sqrt((fit.distance(at) ** 2).mean())) / strokes.size, piece.length))
+    if not found:
+        return 0.0
+    found.sort()
+    reached = np.cumsum([length for _, length in found])
+    return found[int(np.searchsorted(reached, reached[-1] / 2))][0]
+
+
+def _rough_pieces(strokes: Strokes) -> list[Piece]:
+    noise, _ = NOISES[len(NOISES) // 2]
+    return find_pieces(strokes.graph, strokes.width, _costs(strokes, noise))
+
+
 def candidates(strokes: Strokes) -> Iterator[Candidate]:
-    """A candidate for each assumed noise."""
-    for noise, apart in NOISES:
+    """A candidate for each assumed noise that the tremor of the strokes allows."""
+    is_exact = find_tremor(strokes) < _MAX_EXACT_TREMOR
+    for noise, apart in NOISES[:_NUM_EXACT] if is_exact else NOISES[_NUM_EXACT - 1 :]:
         costs = _costs(strokes, noise)
         pieces = find_pieces(strokes.graph, strokes.width, costs)
         if not pieces and not len(strokes.dots):
@@ -149,7 +175,7 @@ def _costs(strokes: Strokes, noise: float) -> Costs:
     """Prices for an assumed noise. A trembling hand repeats itself along a stroke; errors of pixels do not."""
     repeats = min(20.0, max(4.0, 0.06 / noise))
     in_pixels = max(noise * strokes.size, 0.18 * strokes.width)
-    return Costs(strokes.size, in_pixels, length=repeats, min_radius=0.75 * strokes.width)
+    return Costs(strokes.size, in_pixels, length=repeats, min_radius=1.25 * strokes.width)
 
 
 def _polished(pieces: list[Piece], strokes: Strokes, apart: float) -> list[Curve]:
