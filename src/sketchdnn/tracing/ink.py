@@ -21,6 +21,10 @@ SIDE = 640
 _BORDER = 24
 # A page takes up at least this share of the picture.
 _MIN_PAGE = 0.2
+# Its edge is at most so wide, and at least so dark, in pixels of a picture of 400 and in gray levels.
+_EDGE, _MIN_DROP = 5, 20
+# Less perspective does not tell the proportions of a page.
+_MIN_TILT = 0.05
 # Ink covers at most this share of the box of a drawing.
 _MAX_INK = 0.4
 _NOTHING = "no drawing was found in the picture: dark strokes on light paper, or the reverse, are needed"
@@ -121,10 +125,26 @@ def _page_corners(picture: Picture) -> NDArray[np.float32] | None:
     cv2.fillConvexPoly(outside, quad.astype(np.int32), 0)
     if float((mask[outside == 1] > 0).mean()) > 0.15 or float((mask[outside == 0] > 0).mean()) < 0.8:
         return None
-    corners = quad[:, 0].astype(np.float32) / scale
+    corners = quad[:, 0].astype(np.float32)
     middle = corners.mean(axis=0)
-    order = np.argsort(np.arctan2(*(corners - middle).T[::-1]))
-    return np.asarray(corners[order], np.float32)
+    corners = corners[np.argsort(np.arctan2(*(corners - middle).T[::-1]))]
+    return np.asarray(corners / scale, np.float32) if _has_edges(small, corners) else None
+
+
+def _has_edges(gray: NDArray[np.uint8], corners: NDArray[np.float32]) -> bool:
+    """Whether the picture gets darker at once beyond the sides of a page; light fades slowly."""
+    drops = []
+    for a, b in zip(corners, np.roll(corners, -1, axis=0), strict=True):
+        along = (b - a) / max(float(np.linalg.norm(b - a)), 1e-9)
+        outward = _EDGE * np.array([along[1], -along[0]])
+        at = a + (b - a) * np.linspace(0.1, 0.9, 33)[:, None]
+        inner, outer = (np.round(at + side * outward).astype(int) for side in (-1, 1))
+        limit = np.array(gray.shape[::-1])
+        is_inside = ((inner >= 0) & (inner < limit) & (outer >= 0) & (outer < limit)).all(axis=1)
+        if is_inside.sum() > 10:
+            values = [gray[p[is_inside, 1], p[is_inside, 0]].astype(float) for p in (inner, outer)]
+            drops.append(float(np.median(values[0] - values[1])))
+    return len(drops) >= 2 and min(drops) > _MIN_DROP
 
 
 def _straighten(picture: Picture, corners: NDArray[np.float32]) -> tuple[Picture, NDArray[np.float64]]:
@@ -132,12 +152,34 @@ def _straighten(picture: Picture, corners: NDArray[np.float32]) -> tuple[Picture
     cv2 = opencv()
     sides = [float(np.linalg.norm(corners[k] - corners[(k + 1) % 4])) for k in range(4)]
     width, height = max(sides[0], sides[2]), max(sides[1], sides[3])
+    ratio = _page_ratio(corners, (picture.shape[1] / 2, picture.shape[0] / 2))
+    if ratio is not None:
+        width, height = (width, width / ratio) if width > height * ratio else (height * ratio, height)
     inset = 0.025 * max(width, height)
     target = np.array([[0, 0], [width, 0], [width, height], [0, height]], np.float32) - np.float32(inset)
     matrix = cv2.getPerspectiveTransform(corners, target)
     size = (max(2, round(width - 2 * inset)), max(2, round(height - 2 * inset)))
     page = cv2.warpPerspective(picture, matrix, size, flags=cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
     return page, np.linalg.inv(matrix)
+
+
+def _page_ratio(corners: NDArray[np.float32], middle: tuple[float, float]) -> float | None:
+    """Width over height of a page in perspective (Zhang and He); None where the view is too straight to tell.
+
+    The camera has square pixels, and its axis goes through the middle of the picture.
+    """
+    m1, m2, m4, m3 = (np.array([*(corner - middle), 1.0]) for corner in corners.astype(float))
+    k2 = np.cross(m1, m4) @ m3 / (np.cross(m2, m4) @ m3)
+    k3 = np.cross(m1, m4) @ m2 / (np.cross(m3, m4) @ m2)
+    across, down = k2 * m2 - m1, k3 * m3 - m1
+    if min(abs(across[2]), abs(down[2])) < _MIN_TILT:
+        return None
+    focal2 = -(across[0] * down[0] + across[1] * down[1]) / (across[2] * down[2])
+    if not 0.1 < focal2 / (middle[0] ** 2 + middle[1] ** 2) < 100:
+        return None
+    weight = np.array([1 / focal2, 1 / focal2, 1.0])
+    ratio = float(np.sqrt((across**2 @ weight) / (down**2 @ weight)))
+    return ratio if 0.3 < ratio < 3.5 else None
 
 
 def _turned(page: Picture, turn: float) -> tuple[Picture, NDArray[np.float64]]:

@@ -77,12 +77,29 @@ def find_pieces(graph: StrokeGraph, width: float, costs: Costs) -> list[Piece]:
         costs: Prices and noise.
     """
     nodes = _NodeNumbers(graph)
-    pieces = [piece for stroke in graph.strokes for piece in _split_stroke(stroke, nodes, costs)]
+    strokes = [_without_bends(stroke, graph, 1.2 * width) for stroke in graph.strokes]
+    pieces = [piece for stroke in strokes for piece in _split_stroke(stroke, nodes, costs)]
     if len(pieces) > MAX_PIECES:
         return pieces
     pieces = _Merging(pieces, nodes.degree, width, costs).run()
     pieces = [piece for piece in pieces if piece.length > max(1.3 * width, 0.8 * costs.noise, 0.008 * costs.size)]
     return _without_doubles(pieces, max(1.4 * width, 0.7 * costs.noise))
+
+
+def _without_bends(stroke: Stroke, graph: StrokeGraph, reach: float) -> Stroke:
+    """A stroke that runs straight into its junctions: the skeleton bends where strokes cross at an angle."""
+    at = stroke.at
+    if stroke.is_loop or stroke.length < 6 * reach:
+        return stroke
+    for node in (stroke.start, stroke.end):
+        if graph.degree.get(node, 1) > 2:
+            along = np.concatenate(([0.0], np.cumsum(np.hypot(*np.diff(at, axis=0).T))))
+            near, far = np.searchsorted(along, (reach, 2.5 * reach))
+            ahead = at[near] - at[far]
+            end = at[near] + ahead / max(float(np.hypot(*ahead)), 1e-9) * along[near]
+            at = np.concatenate((end[None], at[near:]))
+        at = at[::-1]
+    return replace(stroke, at=at)
 
 
 class _NodeNumbers:

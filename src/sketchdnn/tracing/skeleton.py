@@ -91,9 +91,9 @@ def _removable() -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
 
 
 def stroke_graph(skeleton: Mask, width: float) -> StrokeGraph:
-    """The strokes of a skeleton. Spurs and links shorter than the width of a stroke are artifacts and vanish."""
+    """The strokes of a skeleton. Spurs and links about as short as a stroke is wide are artifacts and vanish."""
     strokes = list(_paths(skeleton))
-    strokes = _contract(strokes, 0.9 * width)
+    strokes = _contract(strokes, 1.6 * width)
     degree = _degrees(strokes)
     spurs = [s for s in strokes if not s.is_loop and s.length < 0.8 * width and _is_spur(s, degree)]
     strokes = [s for s in strokes if not any(s is spur for spur in spurs)]
