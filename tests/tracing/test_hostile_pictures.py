@@ -82,7 +82,7 @@ def test_bad_picture_is_refused_with_a_sentence(name: str, tmp_path: Path) -> No
 
 
 def test_damaged_content_never_raises_another_error() -> None:
-    for number in range(16):
+    for number in range(8):
         rng = np.random.default_rng(number)
         content = bytearray((JPEG, encoded(grain()), encoded(grain(), "tiff"), encoded(grain(), "bmp"))[number % 4])
         for place in rng.integers(0, len(content), 20):

@@ -46,6 +46,8 @@ class _Prices(NamedTuple):
 
 _PRICES = _Prices()
 _MAX_POINTS = 64
+# A crowd of curves, most of which meet none, is no drawing.
+_CROWD, _MAX_LOOSE = 24, 0.3
 # Lines longer than this share of the size show the skew, if so much of their length agrees; between these angles.
 _SKEW_LINE, _SKEW_SHARE = 0.15, 0.75
 _MIN_SKEW, _MAX_SKEW = math.radians(0.6), math.radians(15)
@@ -78,6 +80,7 @@ class Candidate:
         sketch: The sketch.
         score: The score.
         noise: The noise that was assumed, as a share of the size.
+        is_tangle: Whether it is a crowd of loose curves, as edges in a photograph are.
         forward: Root mean squared distance of curves to ink, as a share of the size.
         backward: Root mean squared distance of ink to curves.
     """
@@ -85,6 +88,7 @@ class Candidate:
     sketch: Sketch
     score: float
     noise: float
+    is_tangle: bool
     forward: float
     backward: float
 
@@ -214,8 +218,10 @@ def score(sketch: Sketch, strokes: Strokes, noise: float) -> Candidate:
     value = -math.log(sum(errors) + _FINEST**2) - _PRICES.noise * math.log(noise)
     value -= _PRICES.parameter * sum(_PARAMETERS[p.kind.label] for p in sketch)
     value += _PRICES.design * score_design(sketch).value + _PRICES.level * _level_share(sketch, size)
-    value -= _PRICES.loose * _count_loose(sketch, size)
-    return Candidate(sketch, value, noise, errors[0] ** 0.5, errors[1] ** 0.5)
+    loose = _count_loose(sketch, size)
+    value -= _PRICES.loose * loose
+    is_tangle = len(sketch) > _CROWD and loose > _MAX_LOOSE * 2 * len(sketch)
+    return Candidate(sketch, value, noise, is_tangle, errors[0] ** 0.5, errors[1] ** 0.5)
 
 
 def _level_share(sketch: Sketch, size: float) -> float:

@@ -95,6 +95,8 @@ def _without_bends(stroke: Stroke, graph: StrokeGraph, reach: float) -> Stroke:
         if graph.degree.get(node, 1) > 2:
             along = np.concatenate(([0.0], np.cumsum(np.hypot(*np.diff(at, axis=0).T))))
             near, far = np.searchsorted(along, (reach, 2.5 * reach))
+            if far >= len(at):
+                return stroke
             ahead = at[near] - at[far]
             end = at[near] + ahead / max(float(np.hypot(*ahead)), 1e-9) * along[near]
             at = np.concatenate((end[None], at[near:]))

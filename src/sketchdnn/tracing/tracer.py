@@ -23,7 +23,10 @@ from .skeleton import MAX_SKELETON
 
 # From this noise on a drawing is made by hand, and the repair may move things so far; both are shares of the size.
 _BY_HAND, _HAND_TOLERANCE = 0.004, 0.03
+# More primitives take long to repair with the tolerance of drawings by hand.
+_FEW = 32
 _MAX_PRIMITIVES = 400
+_NO_DRAWING = "no line drawing was found in the picture: it shows too much, or nothing but specks"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +101,8 @@ def trace(source: str | Path | bytes | Picture, options: TraceOptions | None = N
         ink = find_ink(picture, -skew)
     found = find_candidates(ink)
     best = max(found, key=lambda each: each.score)
+    if best.is_tangle:
+        raise SketchError(_NO_DRAWING)
     constrained = _constrained(best, options)
     box = bounds(best.sketch)
     scale = options.size / max(box.size, 1e-9)
@@ -140,7 +145,7 @@ def find_candidates(ink: Ink) -> list[Candidate]:
             continue
         found += [each for each in candidates(strokes) if len(each.sketch) <= _MAX_PRIMITIVES]
     if not found:
-        raise SketchError("no line drawing was found in the picture: it shows too much, or nothing but specks")
+        raise SketchError(_NO_DRAWING)
     return found
 
 
@@ -148,5 +153,5 @@ def _constrained(candidate: Candidate, options: TraceOptions) -> ConstrainResult
     if not options.constrain:
         return ConstrainResult(candidate.sketch)
     by_hand = candidate.noise > _BY_HAND
-    tolerance = _HAND_TOLERANCE if by_hand else REPAIR_TOLERANCE
+    tolerance = _HAND_TOLERANCE if by_hand and len(candidate.sketch) <= _FEW else REPAIR_TOLERANCE
     return constrain(candidate.sketch, ConstrainOptions(tolerance=tolerance, close=options.close and by_hand))
