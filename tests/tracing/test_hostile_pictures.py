@@ -16,7 +16,7 @@ from support.commands import program, refused
 
 from sketchdnn.errors import SketchError
 from sketchdnn.tracing import opencv as opencv_module
-from sketchdnn.tracing import trace
+from sketchdnn.tracing import read_picture, trace
 
 RNG = np.random.default_rng(0)
 
@@ -59,7 +59,7 @@ BAD: dict[str, tuple[Callable[[], bytes], str]] = {
     "blank": (lambda: encoded(Image.new("L", (400, 300), 255)), "no drawing"),
     "black": (lambda: encoded(Image.new("L", (400, 300), 0)), "no drawing"),
     "paper": (lambda: encoded(grain()), "no drawing"),
-    "static": (lambda: encoded(Image.fromarray(RNG.integers(0, 256, (300, 300), dtype=np.uint8))), "no "),
+    "static": (lambda: encoded(Image.fromarray(RNG.integers(0, 256, (120, 120), dtype=np.uint8))), "no "),
     "photograph": (lambda: JPEG, "no "),
     "solid": (lambda: encoded(Image.fromarray(np.pad(np.zeros((200, 200), np.uint8), 99, constant_values=255))), "no "),
     "cut short": (lambda: JPEG[:1500], "damaged"),
@@ -82,13 +82,13 @@ def test_bad_picture_is_refused_with_a_sentence(name: str, tmp_path: Path) -> No
 
 
 def test_damaged_content_never_raises_another_error() -> None:
-    for number in range(8):
+    for number in range(60):
         rng = np.random.default_rng(number)
         content = bytearray((JPEG, encoded(grain()), encoded(grain(), "tiff"), encoded(grain(), "bmp"))[number % 4])
         for place in rng.integers(0, len(content), 20):
             content[place] = rng.integers(0, 256)
         with suppress(SketchError):  # a picture may survive
-            assert len(trace(bytes(content)).sketch)
+            assert read_picture(bytes(content)).dtype == np.uint8
 
 
 def test_memory_is_bounded_for_the_largest_picture(tmp_path: Path) -> None:
