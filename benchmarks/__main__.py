@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from benchmarks.commands import figures, looks, quality, reproduce, speed, trials
+from benchmarks.commands import figures, looks, quality, reproduce, speed, tracing, trials
 from sketchdnn.cli.app import run
 
 app = typer.Typer(
@@ -14,7 +14,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for module in (speed, quality, looks, figures, reproduce, trials):
+for module in (speed, quality, looks, tracing, figures, reproduce, trials):
     module.register(app)
 
 

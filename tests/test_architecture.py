@@ -13,7 +13,20 @@ SOURCE = Path(sketchdnn.__file__).parent
 REPOSITORY = SOURCE.parent.parent
 TESTS = Path(__file__).parent
 # Libraries that are slow to import: commands without need of them must not do so.
-SLOW = {"torch", "ezdxf", "matplotlib", "scipy", "h5py", "lz4", "pyarrow", "PIL", "pandas", "huggingface_hub", "jinja2"}
+SLOW = {
+    "torch",
+    "ezdxf",
+    "matplotlib",
+    "scipy",
+    "h5py",
+    "lz4",
+    "pyarrow",
+    "PIL",
+    "pandas",
+    "huggingface_hub",
+    "jinja2",
+    "cv2",
+}
 VAGUE_NAMES = {"utils", "util", "common", "helpers", "misc", "shared", "base", "config_global"}
 
 MODULES = {path: path.read_text() for path in sorted(SOURCE.rglob("*.py"))}

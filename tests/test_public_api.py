@@ -11,7 +11,7 @@ import sketchdnn
 
 PUBLIC = {
     "sketchdnn": """Arc Circle CompleteRequest Conditions FormatError GenerateRequest Line OutputOptions Point
-        Sketch SketchDNN SketchError dumps loads read svg write""",
+        Sketch SketchDNN SketchError TraceOptions dumps loads read svg trace write""",
     "sketchdnn.geometry": """Arc Bezier Box Chain Circle Constraint ConstraintType EXTERNAL EllipticArc Kind Line
         Loop MM_PER_UNIT Overlap ParametricCurve Part Placement Point Primitive Profile Ref Sketch TAU Vec
         approximate arc_from_angles arc_from_bulge arc_from_sweep bounds bulge normalize overlaps profile
@@ -19,6 +19,8 @@ PUBLIC = {
     "sketchdnn.constraints": """Action ActionKind ConstrainAlternative ConstrainOptions ConstrainResult Drag
         DragResult EditResult Freedom REPAIR_TOLERANCE RepairedSketch RoundOptions RoundResult Solution TOLERANCE
         alternatives constrain drag infer repair repair_all round_dimensions solve solve_edited""",
+    "sketchdnn.tracing": "TraceOptions TraceResult overlay read_picture trace",
+    "sketchdnn.drawing": "DrawingOptions HAND INERTIA PHOTO PRECISE Pictures draw",
     "sketchdnn.formats": """Conversion DEFAULT_READ_OPTIONS FORMATS Format Losses Note ReadItem ReadOptions
         ReadResult Skipped collect convert detect_format dumps find_writer loads read scan write""",
     "sketchdnn.render": """Frame PALETTE Stroke Style describe frame gallery_html gallery_png gallery_svg png

@@ -17,11 +17,12 @@ if TYPE_CHECKING:
     from sketchdnn.generation import CompleteRequest, Conditions, GenerateRequest, OutputOptions, SketchDNN
     from sketchdnn.geometry import Arc, Circle, Line, Point, Sketch
     from sketchdnn.render import svg
+    from sketchdnn.tracing import TraceOptions, trace
 
 __version__ = "0.2.0"
 __all__ = [
     "Arc", "Circle", "CompleteRequest", "Conditions", "FormatError", "GenerateRequest", "Line", "OutputOptions",
-    "Point", "Sketch", "SketchDNN", "SketchError", "dumps", "loads", "read", "svg", "write",
+    "Point", "Sketch", "SketchDNN", "SketchError", "TraceOptions", "dumps", "loads", "read", "svg", "trace", "write",
 ]  # fmt: skip
 
 _MODULE_OF = dict.fromkeys(("Arc", "Circle", "Line", "Point", "Sketch"), "geometry") | {
@@ -30,6 +31,7 @@ _MODULE_OF = dict.fromkeys(("Arc", "Circle", "Line", "Point", "Sketch"), "geomet
     "SketchError": "errors",
     **dict.fromkeys(("CompleteRequest", "Conditions", "GenerateRequest", "OutputOptions", "SketchDNN"), "generation"),
     "svg": "render",
+    **dict.fromkeys(("TraceOptions", "trace"), "tracing"),
 }
 
 

@@ -21,6 +21,7 @@ from .signals import SignalHandler
 COMMANDS = (
     "generate",
     "complete",
+    "trace",
     "constrain",
     "convert",
     "view",
