@@ -7,6 +7,7 @@ leave the profile worse, is discarded, and a more cautious one is tried.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -26,7 +27,7 @@ from sketchdnn.geometry import Constraint, Primitive, Profile, Sketch, bounds, p
 
 from .dedupe import Deduplicated, deduplicate, extent
 from .infer_solve import Budget, Limits, attempt_cost, infer_and_solve, is_tangle, num_parameters
-from .intent import drawn_noise, find_intent
+from .intent import Intent, drawn_noise, find_intent
 from .joins import close_profile, find_joins, may_close, noise_estimate
 from .quality import EXACT, ROUNDING, Action, ProfileQuality, constraint_actions, displacement, largest_move
 from .symmetry import canonical_frame, is_symmetric
@@ -108,7 +109,7 @@ def repair(
     if num_parameters(sketch.primitives) > MAX_PARAMETERS:
         tolerance = min(tolerance, _LOCAL * median(map(extent, sketch)) / bounds(sketch).size)
     try:
-        return _Repair(tolerance, keep, close, Budget()).run(start)
+        return _Repair(tolerance, keep, close, Budget(), {}).run(start)
     except GeometryError as error:
         return _result(start, sketch, f"something in it is too small to be worked with ({error})")
 
@@ -178,6 +179,13 @@ class _State:
     num_own: int = 0
 
 
+class _Outcome(NamedTuple):
+    """The state after an attempt that does no harm, and whether something moved."""
+
+    after: _State
+    has_moved: bool
+
+
 class _Attempt(NamedTuple):
     """The outcome of an attempt in canonical form: sources, actions and freedom refer to its rows.
 
@@ -190,16 +198,53 @@ class _Attempt(NamedTuple):
     profile: Profile | None
 
 
+class _Basis:
+    """What attempts begin with: the canonical primitives that are left without slivers and duplicates.
+
+    Each property is computed once, however many attempts use it.
+    """
+
+    def __init__(self, distinct: Deduplicated, canonical: _Canonical, tolerance: float, drawn_off: float) -> None:
+        self.distinct, self.tolerance, self.drawn_off = distinct, tolerance, drawn_off
+        self.held = {k for k, source in enumerate(distinct.sources) if not canonical.keep.isdisjoint(source)}
+        self.before = Sketch(tuple(distinct.primitives), tuple(distinct.constraints))
+
+    @cached_property
+    def joins(self) -> list[Constraint]:
+        return find_joins(self.before.primitives, self.before.constraints, self.tolerance, self.held)
+
+    @cached_property
+    def noise(self) -> float:
+        """The largest noise to explain: that of the gaps between ends."""
+        estimate = noise_estimate(self.before.primitives, self.tolerance)
+        return math.inf if estimate is None else max(estimate, _MIN_NOISE * self.tolerance)
+
+    @cached_property
+    def intent(self) -> Intent | None:
+        own = self.before.constraints
+        return find_intent(self.before.primitives, [*own, *self.joins], self.drawn_off, self.held)
+
+
 class _Canonical:
-    """A state in canonical form, on which attempts are made. `keep` are the rows that stay as they are."""
+    """A state in canonical form, on which attempts are made. `keep` are the rows that stay as they are.
+
+    Attributes:
+        bases: What attempts begin with, for each size of slivers; equal ones are one object.
+        outcomes: The state after each attempt, whether something moved, and the cost.
+    """
 
     def __init__(self, state: _State, keep: frozenset[int]) -> None:
         self.state, drawn = state, state.sketch
+        self.bases: dict[float, _Basis | None] = {}
+        self.outcomes: dict[tuple[object, ...], tuple[_Outcome | None, float]] = {}
         self.frame = frame = canonical_frame(drawn.primitives, bounds(drawn))
         self.keep = {k for k, i in enumerate(frame.rows) if not keep.isdisjoint(state.sources[i])}
         self.primitives = frame.to_canonical(drawn.primitives, self.keep)
         row_of = {i: k for k, i in enumerate(frame.rows)}
         self.given = [frame.constraint_to_canonical(c, row_of) for c in drawn.constraints]
+
+    def drawn_noise(self, tolerance: float) -> float:
+        return drawn_noise(self.primitives, tolerance) if len(self.primitives) <= _MAX_TOGETHER else 0.0
 
     @cached_property
     def quality(self) -> ProfileQuality:
@@ -246,12 +291,13 @@ class _Canonical:
 
 
 class _Repair(NamedTuple):
-    """A repair with its options and its budget."""
+    """A repair with its options, its budget, and the states from which attempts were made, by their `id()`."""
 
     tolerance: float
     keep: frozenset[int]
     close: bool
     budget: Budget
+    states: dict[int, _Canonical]
 
     def run(self, start: _State) -> RepairedSketch:
         """Repair a sketch of some extent."""
@@ -300,49 +346,82 @@ class _Repair(NamedTuple):
 
     def _pass(self, state: _State, cautions: Sequence[_Caution]) -> _State | None:
         """The first attempt that does no harm, preferably one that can be extruded; None if there is none."""
-        canonical = _Canonical(state, self.keep)
+        canonical = self.states.get(id(state)) or _Canonical(state, self.keep)
+        self.states[id(state)] = canonical
         seeks_profile = _seeks_profile(canonical.primitives)
         second_best: _State | None = None
         for caution in cautions:
             if not self.budget.spend(attempt_cost(canonical.primitives)):
                 break
             try:
-                attempt = self._attempt(canonical, caution)
+                outcome = self._outcome(canonical, caution)
             except _ERRORS:
                 continue
-            if attempt is None or not is_symmetric(attempt.state.sketch.primitives, canonical.frame):
+            if outcome is None:
                 continue
-            if attempt.profile is not None:  # something moved
-                dropped = set(range(len(canonical.primitives))) - {s[0] for s in attempt.state.sources if s}
-                if ProfileQuality.of(attempt.profile).is_worse_than(canonical.quality, dropped):
-                    continue
-            after = canonical.restore(attempt)
-            if attempt.profile is None:
-                return second_best or after
-            if after.is_extrudable or not seeks_profile:
-                return after
-            second_best = second_best or after
+            if not outcome.has_moved:
+                return second_best or outcome.after
+            if outcome.after.is_extrudable or not seeks_profile:
+                return outcome.after
+            second_best = second_best or outcome.after
         return second_best
 
-    def _attempt(self, canonical: _Canonical, caution: _Caution) -> _Attempt | None:
-        """One attempt on a sketch of size one; None where something would move too far whatever is left out."""
-        tolerance, state, keep, drawn = self.tolerance, canonical.state, canonical.keep, canonical.primitives
-        distinct = Deduplicated(drawn, [(k,) for k in range(len(drawn))], [], canonical.given, state.num_own)
-        drawn_off = drawn_noise(drawn, tolerance) if len(drawn) <= _MAX_TOGETHER else 0.0
-        if caution.sliver:
-            distinct = deduplicate(drawn, canonical.given, caution.sliver * tolerance, keep, state.num_own, drawn_off)
-        own, sources = distinct.constraints, distinct.sources
-        num_left = len(sources)
-        if num_left < len(drawn) and (not num_left or abs(bounds(distinct.primitives).size - 1) > 4 * tolerance):
+    def _outcome(self, canonical: _Canonical, caution: _Caution) -> _Outcome | None:
+        """The outcome of an attempt; one that differs from an earlier one in nothing is not repeated."""
+        basis = self._basis(canonical, caution.sliver)
+        if basis is None:
             return None
-        held = {k for k, source in enumerate(sources) if not keep.isdisjoint(source)}
-        before = Sketch(tuple(distinct.primitives), tuple(own))
-        joins = find_joins(before.primitives, own, tolerance, held) if caution.join else []
-        noise, estimate = caution.noise * tolerance, noise_estimate(before.primitives, tolerance)
-        if estimate is not None:
-            noise = min(noise, max(estimate, _MIN_NOISE * tolerance))
-        intent = find_intent(before.primitives, [*own, *joins], drawn_off, held) if caution.intent else None
-        limits = Limits(noise, caution.subtle, tolerance, held, self.budget)
+        joins = basis.joins if caution.join else []
+        intent = basis.intent if caution.intent else None
+        noise = min(caution.noise * self.tolerance, basis.noise)
+        key = (id(basis), bool(joins), noise, caution.subtle, intent is None)
+        outcome, cost = canonical.outcomes.get(key, (None, math.inf))
+        if cost < self.budget.left:
+            self.budget.left -= cost
+            return outcome
+        left = self.budget.left
+        limits = Limits(noise, caution.subtle, self.tolerance, basis.held, self.budget)
+        try:
+            outcome = self._judge(canonical, self._attempt(canonical, basis, joins, limits, intent))
+        except _ERRORS:
+            outcome = None
+        canonical.outcomes[key] = outcome, left - self.budget.left
+        return outcome
+
+    def _basis(self, canonical: _Canonical, sliver: float) -> _Basis | None:
+        """What attempts begin with; None where too little would be left."""
+        if sliver in canonical.bases:
+            return canonical.bases[sliver]
+        drawn, state, tolerance = canonical.primitives, canonical.state, self.tolerance
+        distinct = Deduplicated(drawn, [(k,) for k in range(len(drawn))], [], canonical.given, state.num_own)
+        if sliver:
+            noise = canonical.drawn_noise(tolerance)
+            distinct = deduplicate(drawn, canonical.given, sliver * tolerance, canonical.keep, state.num_own, noise)
+        num_left = len(distinct.sources)
+        if num_left < len(drawn) and (not num_left or abs(bounds(distinct.primitives).size - 1) > 4 * tolerance):
+            return canonical.bases.setdefault(sliver, None)
+        same = next((b for b in canonical.bases.values() if b is not None and b.distinct == distinct), None)
+        basis = same or _Basis(distinct, canonical, tolerance, canonical.drawn_noise(tolerance))
+        return canonical.bases.setdefault(sliver, basis)
+
+    def _judge(self, canonical: _Canonical, attempt: _Attempt | None) -> _Outcome | None:
+        """The outcome of an attempt; None where it does harm."""
+        if attempt is None or not is_symmetric(attempt.state.sketch.primitives, canonical.frame):
+            return None
+        if attempt.profile is not None:  # something moved
+            dropped = set(range(len(canonical.primitives))) - {s[0] for s in attempt.state.sources if s}
+            if ProfileQuality.of(attempt.profile).is_worse_than(canonical.quality, dropped):
+                return None
+        return _Outcome(canonical.restore(attempt), attempt.profile is not None)
+
+    def _attempt(
+        self, canonical: _Canonical, basis: _Basis, joins: Constraints, limits: Limits, intent: Intent | None
+    ) -> _Attempt | None:
+        """One attempt on a sketch of size one; None where something would move too far whatever is left out."""
+        tolerance, state, drawn = self.tolerance, canonical.state, canonical.primitives
+        distinct, before, held = basis.distinct, basis.before, basis.held
+        own, sources = before.constraints, distinct.sources
+        num_left = len(sources)
         is_solved = bool(state.freedom) and num_left == len(drawn)
         solved = infer_and_solve(before, joins, limits, is_solved=is_solved, intent=intent)
         if solved is None:
