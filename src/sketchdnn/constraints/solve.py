@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 
 import numpy as np
 from scipy import sparse
@@ -35,9 +36,10 @@ _DENSE = 300
 _SPARSE_ROUNDS = 6
 # An equation that follows from others where the sketch is drawn, to within this share of itself, may follow from them.
 _LIKELY_NEW = 0.02
+FindFreedom = Callable[[], tuple[Freedom, ...]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Solution:
     """The solved sketch. Displacement and residual are shares of the sketch's size.
 
@@ -50,8 +52,9 @@ class Solution:
         conflicting: Constraints that conflict with others and were left out.
         unsupported: Constraints of a kind, or on parts, for which the solver has no equation.
         warning: Why the sketch was not solved.
-        freedom: The freedom of each primitive.
         skipped: Constraints in a block that is too large to solve.
+        find_freedom: Finds `freedom`, which takes a third of the time of the solution and is rarely needed.
+            None where it is unknown.
     """
 
     sketch: Sketch
@@ -62,8 +65,13 @@ class Solution:
     conflicting: tuple[Constraint, ...] = ()
     unsupported: tuple[Constraint, ...] = ()
     warning: str | None = None
-    freedom: tuple[Freedom, ...] = ()
     skipped: tuple[Constraint, ...] = ()
+    find_freedom: FindFreedom | None = field(default=None, repr=False, compare=False)
+
+    @cached_property
+    def freedom(self) -> tuple[Freedom, ...]:
+        """The freedom of each primitive; empty if unknown."""
+        return self.find_freedom() if self.find_freedom else ()
 
 
 def solve(
@@ -112,7 +120,6 @@ def solve(
     residual = max([rounding, *(part.residual for part in solved)])
     largest = float(np.abs(variables.moves(f)).max())
     over = {ref.primitive for i in (*redundant, *conflicting) for ref in given[i].refs} - set(fixed)
-    freedom = _freedom(variables, equations.variable_map, f, [*zip(parts, solved, strict=True)])
     primitives, warning = sketch.primitives, None
     if skipped:
         count = max(len(block.columns) for block in parts if block.too_large)
@@ -139,19 +146,24 @@ def solve(
         conflicting=constraints_of(conflicting),
         unsupported=constraints_of(equations.unsupported),
         warning=warning,
-        freedom=tuple(Freedom.OVER if i in over else free for i, free in enumerate(freedom)),
         skipped=constraints_of(skipped),
+        find_freedom=partial(_freedom, variables, equations.variable_map, f, parts, solved, over),
     )
 
 
 def _freedom(
-    variables: Variables, variable_map: VariableMap, f: Floats, solved: Sequence[tuple[Block, BlockSolution]]
-) -> list[Freedom]:
+    variables: Variables,
+    variable_map: VariableMap,
+    f: Floats,
+    parts: Sequence[Block],
+    solved: Sequence[BlockSolution],
+    over: Collection[int | None],
+) -> tuple[Freedom, ...]:
     """The freedom of each primitive; one without a constraint is free, even if it is alone."""
     untouched = np.bincount(variable_map.index, minlength=len(variable_map.start)) == 1
     untouched[variable_map.num_free :] = False
     held = []
-    for block, part in solved:
+    for block, part in zip(parts, solved, strict=True):
         if part.rows:
             rows = block.system.take(part.rows).evaluate(part.z)[1]
             held.append((block.columns, orthonormal(rows)[0]))
@@ -159,7 +171,8 @@ def _freedom(
             untouched[block.columns] &= ~rows[constrained].any(axis=0)
     alone = np.append(untouched[variable_map.index], True)[variables.rows].all(axis=1)
     freedom = primitive_freedom(variables, f, variable_map, held)
-    return [Freedom.FREE if is_alone else own for own, is_alone in zip(freedom, alone.tolist(), strict=True)]
+    own = [Freedom.FREE if is_alone else each for each, is_alone in zip(freedom, alone.tolist(), strict=True)]
+    return tuple(Freedom.OVER if i in over else each for i, each in enumerate(own))
 
 
 @dataclass(frozen=True, slots=True)

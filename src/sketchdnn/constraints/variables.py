@@ -20,7 +20,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sketchdnn.errors import GeometryError
-from sketchdnn.geometry import TAU, Arc, Circle, Constraint, ConstraintType, Line, Part, Point, Primitive, Ref, Vec
+from sketchdnn.geometry import (
+    TAU,
+    Arc,
+    Circle,
+    Constraint,
+    ConstraintType,
+    Line,
+    Part,
+    Point,
+    Primitive,
+    Ref,
+    Vec,
+    bounds,
+)
 from sketchdnn.geometry.proximity import DisjointSets
 
 Floats = NDArray[np.float64]
@@ -69,9 +82,9 @@ class Variables:
                 at.append(p.at if isinstance(p, Point) else getattr(p, part.value))
             if isinstance(p, Circle | Arc):
                 radii[i] = p.radius
-        low, high = _box(self.primitives)
-        self.shift = ((low[0] + high[0]) / 2, (low[1] + high[1]) / 2)
-        self.scale = max(high[0] - low[0], high[1] - low[1]) or 1.0
+        box = bounds(self.primitives)
+        self.shift = box.center
+        self.scale = max(box.width, box.height) or 1.0
         self.num_points = len(at)
         self.point_index: dict[tuple[int | None, Part], int] = {of: k for k, of in enumerate(self.points)}
         self.point_index |= {(None, part): self.num_points + k for k, part in enumerate(OUTSIDE)}
@@ -281,22 +294,3 @@ class VariableMerging:
         start = f[order] + np.bincount(index, weights=f - f[roots], minlength=len(order)) / count
         start[len(free) :] = f[constant]
         return VariableMap(index, len(free), start, np.sqrt(count[: len(free)]))
-
-
-def _box(primitives: Primitives) -> tuple[Vec, Vec]:
-    """As `geometry.bounds`, which is made for many primitives and slow for a few."""
-    at: list[Vec] = []
-    for p in primitives:
-        match p:
-            case Point():
-                at.append(p.at)
-            case Line():
-                at += (p.start, p.end)
-            case Circle((x, y), r):
-                at += ((x - r, y - r), (x + r, y + r))
-            case Arc((x, y), r):
-                extremes = enumerate(((x + r, y), (x, y + r), (x - r, y), (x, y - r)))
-                at += (p.start, p.end)
-                at += [place for q, place in extremes if (q * TAU / 4 - p.start_angle) % TAU <= p.sweep]
-    xs, ys = zip(*at, strict=True)
-    return (min(xs), min(ys)), (max(xs), max(ys))

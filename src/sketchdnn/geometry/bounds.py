@@ -14,12 +14,15 @@ import numpy as np
 
 from sketchdnn.errors import GeometryError
 
-from .primitives import TAU, Kind, Primitive, Vec
+from .primitives import TAU, Arc, Circle, Kind, Line, Point, Primitive, Vec
 from .sketch import Sketch
-from .table import Floats, PrimitiveTable, sketches_to_table
+from .table import Floats, PrimitiveTable
 
 # Squares and inverses of larger numbers stay within the range of floating point.
 SMALLEST_EXTENT = 1e-150
+# The directions in which a circle reaches furthest along each axis.
+_ALONG_X = ((1.0, 0.0), (-1.0, math.pi))
+_ALONG_Y = ((1.0, math.pi / 2), (-1.0, -math.pi / 2))
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +61,26 @@ def bounds(sketch: Sketch | Sequence[Primitive]) -> Box:
     """
     if len(sketch) == 0:
         raise GeometryError("an empty sketch has no bounds")
-    low_x, low_y, high_x, high_y = table_bounds(sketches_to_table([sketch]))[0].tolist()
-    return Box((low_x, low_y), (high_x, high_y))
+    xs: list[float] = []
+    ys: list[float] = []
+    for p in sketch:
+        match p:
+            case Line((x0, y0), (x1, y1)):
+                xs += (x0, x1)
+                ys += (y0, y1)
+            case Circle((x, y), r):
+                xs += (x - r, x + r)
+                ys += (y - r, y + r)
+            case Point((x, y)):
+                xs.append(x)
+                ys.append(y)
+            case Arc((x, y), r, start, sweep):
+                for end in (p.start, p.end):
+                    xs.append(end[0])
+                    ys.append(end[1])
+                xs += [x + sign * r for sign, direction in _ALONG_X if (direction - start) % TAU <= sweep]
+                ys += [y + sign * r for sign, direction in _ALONG_Y if (direction - start) % TAU <= sweep]
+    return Box((float(min(xs)), float(min(ys))), (float(max(xs)), float(max(ys))))
 
 
 def table_bounds(table: PrimitiveTable) -> Floats:

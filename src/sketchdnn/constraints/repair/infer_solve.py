@@ -81,7 +81,7 @@ def infer_and_solve(
 
     Returns:
         The solution. Its sketch has all constraints of the attempt; they hold, except for conflicting and unsupported
-        ones. Its freedom is empty if constraints are redundant or conflicting. If an earlier solution still holds, its
+        ones. Its freedom is unknown if constraints are redundant or conflicting. If an earlier solution still holds, its
         sketch is the input itself, and nothing else is known. None if a primitive would move too far or the budget is
         spent. A sketch that is repaired by components has a solution if at least one component has; other components
         are left unchanged.
@@ -132,7 +132,7 @@ def infer_and_solve(
         warning += f", and {num_unchanged:,} primitives were left unchanged"
     lists = {name: tuple(constraints) for name, constraints in merged.items()}
     after = Sketch(tuple(primitives), lists.pop("constraints"))
-    return Solution(after, 0.0, 0.0, dof, warning=warning, freedom=tuple(freedom), **lists)
+    return Solution(after, 0.0, 0.0, dof, warning=warning, find_freedom=lambda: tuple(freedom), **lists)
 
 
 # NumPy's floating-point warnings are turned off: results that are too large or not a number are rejected afterwards.
@@ -169,8 +169,8 @@ def _repair_component(
         moved_too_far = {i for i, far in enumerate(is_far) if far or solution.warning}
         if not moved_too_far:
             after = replace(solution.sketch, constraints=constraints)
-            freedom = () if solution.redundant or solution.conflicting else solution.freedom
-            return replace(solution, sketch=after, freedom=freedom, warning=warning)
+            find_freedom = None if solution.redundant or solution.conflicting else solution.find_freedom
+            return replace(solution, sketch=after, find_freedom=find_freedom, warning=warning)
         if intent:
             return None
         # Leave out inferred constraints first, then joins; existing constraints are never left out.

@@ -11,7 +11,7 @@ import math
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from statistics import median
 from typing import NamedTuple
 
@@ -19,7 +19,7 @@ import numpy as np
 
 from sketchdnn.constraints.equation_set import Freedom
 from sketchdnn.constraints.infer import MAX_PARAMETERS
-from sketchdnn.constraints.solve import solve
+from sketchdnn.constraints.solve import FindFreedom, solve
 from sketchdnn.constraints.variables import Constraints, Primitives
 from sketchdnn.constraints.well_constrained import drop_redundant, find_conflicts
 from sketchdnn.errors import GeometryError, SketchError
@@ -165,7 +165,7 @@ def _seeks_profile(primitives: Primitives) -> bool:
 class _State:
     """A sketch between two passes, or after an attempt. Actions and sources refer to the input's primitives.
 
-    `freedom` is empty, and `is_extrudable` False, while unknown.
+    `find_freedom` is None, and `is_extrudable` False, while unknown.
     """
 
     sketch: Sketch
@@ -173,7 +173,7 @@ class _State:
     actions: tuple[Action, ...] = ()
     warnings: tuple[str, ...] = ()
     dof: int = 0
-    freedom: tuple[Freedom, ...] = ()
+    find_freedom: FindFreedom | None = None
     changed: bool = True
     is_extrudable: bool = False
     num_own: int = 0
@@ -285,9 +285,9 @@ class _Canonical:
             warnings = (*warnings, f"left out, as it conflicts with others: {names}")
         sketch = replace(drawn, primitives=primitives, constraints=restore_all(after.sketch.constraints))
         actions = (*state.actions, *(replace(a, primitives=input_numbers(a.primitives)) for a in after.actions))
-        freedom = tuple(after.freedom[k] for k in order) if len(after.freedom) == len(order) else ()
+        freedom = after.find_freedom and partial(_reorder, after.find_freedom, order)
         warnings = (*state.warnings, *warnings)
-        return replace(after, sketch=sketch, sources=sources, actions=actions, warnings=warnings, freedom=freedom)
+        return replace(after, sketch=sketch, sources=sources, actions=actions, warnings=warnings, find_freedom=freedom)
 
 
 class _Repair(NamedTuple):
@@ -313,7 +313,7 @@ class _Repair(NamedTuple):
         if end is None:
             return _result(start, sketch, _BROKEN_OFF if budget.is_spent else _NOTHING_FOUND)
         if self.keep:
-            end = replace(end, freedom=())  # counted with fixed primitives, which no file states
+            end = replace(end, find_freedom=None)  # counted with fixed primitives, which no file states
         end = _without_redundant(end)
         warnings = (*end.warnings, _BROKEN_OFF) if budget.is_spent else end.warnings
         return _result(end, sketch, "; ".join(dict.fromkeys(warnings)) or None)
@@ -422,13 +422,13 @@ class _Repair(NamedTuple):
         distinct, before, held = basis.distinct, basis.before, basis.held
         own, sources = before.constraints, distinct.sources
         num_left = len(sources)
-        is_solved = bool(state.freedom) and num_left == len(drawn)
+        is_solved = state.find_freedom is not None and num_left == len(drawn)
         solved = infer_and_solve(before, joins, limits, is_solved=is_solved, intent=intent)
         if solved is None:
             return None
-        dof, freedom = solved.dof, solved.freedom
+        dof, freedom = solved.dof, solved.find_freedom
         if solved.sketch is before:  # the earlier solution holds
-            dof, freedom = state.dof, tuple(state.freedom[i] for i in canonical.frame.rows)
+            dof, freedom = state.dof, state.find_freedom and partial(_reorder, state.find_freedom, canonical.frame.rows)
         primitives = list(solved.sketch.primitives)
         moves = [largest_move(p, q) for p, q in zip(before, primitives, strict=True)]
         some = (solved.conflicting, solved.redundant, solved.unsupported)
@@ -457,6 +457,7 @@ class _Repair(NamedTuple):
                 actions += [action.renumber(sources) for action in closed.actions]
                 primitives, constraints = closed.primitives, closed.constraints
                 is_extrudable = closed.profile.is_extrudable
+        freedom = freedom if len(primitives) == num_left else None  # a line was added
         construction = [p.construction for p in primitives] != [p.construction for p in drawn]
         changed = is_moved or construction or len(constraints) != len(canonical.given)
         sketch, warnings = Sketch(tuple(primitives), tuple(constraints)), (solved.warning,) if solved.warning else ()
@@ -484,15 +485,21 @@ def _without_redundant(state: _State) -> _State:
     except _ERRORS:
         return state
     is_same = constraints is state.sketch.constraints
-    return state if is_same else replace(state, sketch=replace(state.sketch, constraints=constraints), freedom=())
+    return state if is_same else replace(state, sketch=replace(state.sketch, constraints=constraints), find_freedom=None)
 
 
 def _with_freedom(state: _State) -> _State:
     """The state with its degrees of freedom and the freedom of each primitive."""
-    if state.freedom:
+    if state.find_freedom is not None:
         return state
     solution = solve(state.sketch)
-    return replace(state, dof=solution.dof, freedom=solution.freedom)
+    return replace(state, dof=solution.dof, find_freedom=solution.find_freedom)
+
+
+def _reorder(find_freedom: FindFreedom, order: Sequence[int]) -> tuple[Freedom, ...]:
+    """The freedom of each primitive in another order."""
+    freedom = find_freedom()
+    return tuple(freedom[k] for k in order)
 
 
 def _displacement(sketch: Sketch, state: _State) -> float:
@@ -507,6 +514,6 @@ def _displacement(sketch: Sketch, state: _State) -> float:
 def _result(state: _State, sketch: Sketch, warning: str | None) -> RepairedSketch:
     with suppress(*_ERRORS):
         state = _with_freedom(state)
-    dof, freedom = state.dof, state.freedom
+    freedom = state.find_freedom() if state.find_freedom else ()
     moved = _displacement(sketch, state) if len(sketch) and bounds(sketch).size > 0 else 0.0
-    return RepairedSketch(state.sketch, state.actions, state.sources, dof, freedom, moved, warning, state.num_own)
+    return RepairedSketch(state.sketch, state.actions, state.sources, state.dof, freedom, moved, warning, state.num_own)
