@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import qr, solve_triangular
@@ -53,7 +54,14 @@ _POINTS = (Part.START, Part.END, Part.CENTER, Part.POINT)
 _ORIGIN, _X, _Y = (Ref(None, part) for part in (Part.ORIGIN, Part.X_AXIS, Part.Y_AXIS))
 
 
-def drop_redundant(sketch: Sketch, num_user: int, dof: int) -> tuple[Constraint, ...]:
+class Remaining(NamedTuple):
+    """The constraints that are left, and the solution with them; None if all are left."""
+
+    constraints: tuple[Constraint, ...]
+    solution: Solution | None = None
+
+
+def drop_redundant(sketch: Sketch, num_user: int, dof: int) -> Remaining:
     """Drop the constraints of a solved sketch that follow from the others.
 
     If only one of the two equations of a constraint is redundant, the constraint is replaced by one for the other
@@ -70,25 +78,25 @@ def drop_redundant(sketch: Sketch, num_user: int, dof: int) -> tuple[Constraint,
     """
     constraints = sketch.constraints
     if len(constraints) <= num_user or not len(sketch):
-        return constraints
+        return Remaining(constraints)
     variables = variables_of(sketch.primitives)
     each = [arc_equations(variables), *unmerged_equations(constraints, variables)]
     equations, owners = [*chain.from_iterable(each)], [i for i, own in enumerate(each, -1) for _ in own]
     variable_map = VariableMerging(variables).variable_map()
     if variable_map.num_free - len(equations) == dof:
-        return constraints  # every equation is independent
+        return Remaining(constraints)  # every equation is independent
     every = EquationSet(variable_map, equations, owners)
     remaining = _relax_midpoints(sketch, *_drop_dependent(every, constraints, num_user), dof)
     check = solve(sketch, remaining)
     if check.dof == dof and not _redundant_ids(check.redundant, remaining[num_user:]):
-        return tuple(remaining)
+        return Remaining(tuple(remaining), check)
     # The equation of a tangent constraint depends on whether other constraints join the two curves at a point. Dropping
     # one of those changes the equation, so the result can be wrong. Start over, and drop only the constraints that the
     # solver reports as redundant.
     remaining = list(constraints)
-    while redundant := _redundant_ids(solve(sketch, remaining).redundant, remaining[num_user:]):
+    while redundant := _redundant_ids((check := solve(sketch, remaining)).redundant, remaining[num_user:]):
         remaining = [c for k, c in enumerate(remaining) if k < num_user or id(c) not in redundant]
-    return tuple(remaining)
+    return Remaining(tuple(remaining), check)
 
 
 def find_conflicts(sketch: Sketch, max_move: float, fixed: Collection[int] = ()) -> list[Constraint]:

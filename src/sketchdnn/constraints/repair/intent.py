@@ -55,7 +55,7 @@ class Intent(NamedTuple):
         return replace(moved, primitives=primitives, constraints=constraints)
 
 
-def drawn_noise(primitives: Primitives, tolerance: float) -> float:
+def drawn_noise(primitives: tuple[Primitive, ...], tolerance: float) -> float:
     """The noise that a sketch was drawn with; 0 where it is unknown, or as small as the rounding of files."""
     noise = noise_estimate(primitives, tolerance)
     return noise if noise is not None and noise > DRAWN_WITH_NOISE else 0.0

@@ -239,7 +239,7 @@ class _Canonical:
         self.outcomes: dict[tuple[object, ...], tuple[_Outcome | None, float]] = {}
         self.frame = frame = canonical_frame(drawn.primitives, bounds(drawn))
         self.keep = {k for k, i in enumerate(frame.rows) if not keep.isdisjoint(state.sources[i])}
-        self.primitives = frame.to_canonical(drawn.primitives, self.keep)
+        self.primitives = tuple(frame.to_canonical(drawn.primitives, self.keep))
         row_of = {i: k for k, i in enumerate(frame.rows)}
         self.given = [frame.constraint_to_canonical(c, row_of) for c in drawn.constraints]
 
@@ -481,11 +481,13 @@ def _without_redundant(state: _State) -> _State:
     """Drop inferred constraints that follow from others: a later pass may imply those of an earlier one."""
     try:
         state = _with_freedom(state)
-        constraints = drop_redundant(state.sketch, state.num_own, state.dof)
+        constraints, solution = drop_redundant(state.sketch, state.num_own, state.dof)
     except _ERRORS:
         return state
-    is_same = constraints is state.sketch.constraints
-    return state if is_same else replace(state, sketch=replace(state.sketch, constraints=constraints), find_freedom=None)
+    if solution is None:
+        return state
+    sketch = replace(state.sketch, constraints=constraints)
+    return replace(state, sketch=sketch, dof=solution.dof, find_freedom=solution.find_freedom)
 
 
 def _with_freedom(state: _State) -> _State:
