@@ -76,8 +76,7 @@ def equation_set(constraints: Constraints, variables: Variables, fixed: Collecti
 
 def free_arc_equations(variables: Variables, fixed: Collection[int]) -> list[Equation]:
     """The equations of all arcs that are not fixed."""
-    owners = np.repeat(variables.arcs, 2).tolist()
-    return [e for e, i in zip(arc_equations(variables), owners, strict=True) if i not in fixed]
+    return arc_equations(variables, [i for i in variables.arcs if i not in fixed])
 
 
 def unmerged_equations(constraints: Constraints, variables: Variables) -> list[list[Equation]]:
@@ -91,8 +90,15 @@ def constraint_residuals(sketch: Sketch, constraints: Constraints) -> list[float
     if not len(sketch):
         return [None] * len(constraints)
     variables = variables_of(sketch.primitives)
-    each = unmerged_equations(constraints, variables)
-    return [max((abs(residual(e, variables.f)) for e in equations), default=None) for equations in each]
+    f, touching = variables.f.tolist(), contacts(constraints, variables)
+
+    def find_residual(constraint: Constraint) -> float | None:
+        if pairs := variables.merged_parameters(constraint):
+            return max(abs(f[a] - f[b]) for a, b in pairs)
+        equations = constraint_equations(constraint, variables, variables.f, touching) or ()
+        return max((abs(residual(e, f)) for e in equations), default=None)
+
+    return [find_residual(constraint) for constraint in constraints]
 
 
 def contacts(constraints: Iterable[Constraint], variables: Variables) -> dict[frozenset[int], int]:
@@ -131,7 +137,7 @@ def _merge(
         for i, several in enumerate(pairs):
             if several is None or i in conflicting:
                 continue
-            before = merging.sets.parent.copy()
+            before = merging.sets.parent.copy() if one_by_one else []
             new = merging.merge(several)
             if new is None:
                 conflicting.add(i)

@@ -27,7 +27,7 @@ from sketchdnn.geometry.proximity import DisjointSets, component_roots
 from . import candidates
 from .candidates import MAX_BEND, MAX_TURN, SketchArrays
 from .equation_set import contacts, free_arc_equations
-from .equations import Form, System, build, constraint_equations, likely_independent, outside, row_lengths, row_space
+from .equations import Evaluated, Form, System, build, constraint_equations, likely_independent, outside, row_lengths, row_space
 from .solve import least_squares
 from .variables import Constraints, Floats, Ints, VariableMap, VariableMerging, Variables, variables_of
 
@@ -271,11 +271,14 @@ class _Inference:
                 equations += constraint_equations(constraint, variables, f, self.contacts) or ()
         self.z = np.zeros(self.variable_map.num_free)
         system = build(equations, self.variable_map)
+        drawn: Evaluated | None = None
         if equations:
-            system = system.take(likely_independent(system.evaluate(self.z)[1], _NEW))
+            drawn = system.evaluate(self.z)
+            chosen = likely_independent(drawn[1], _NEW)
+            system, drawn = system.take(chosen), (drawn[0][chosen], drawn[1][chosen])
         self.owners = [0] * len(system)  # of each equation: the id of an accepted constraint
         self.arrays = SketchArrays(variables, merge.point_sets.roots(), 2 * _THREE_SIGMA * tolerance)
-        self._update(system, *self._solve(system)[::2])
+        self._update(system, *self._solve(system, drawn)[::2])
 
     @property
     def constraints(self) -> list[Constraint]:
@@ -283,6 +286,8 @@ class _Inference:
 
     def accept(self, guesses: Constraints) -> None:
         """Accept the candidates that the tolerance explains, closest first, and solve."""
+        if not guesses:
+            return
         f = self.variable_map.parameters(self.z)
         equations = [constraint_equations(guess, self.variables, f, self.contacts) or [] for guess in guesses]
         system = build([e for own in equations for e in own], self.variable_map)
@@ -346,8 +351,8 @@ class _Inference:
             z, _, rows = self._solve(system)
         self._update(system, z, rows)
 
-    def _solve(self, system: System) -> tuple[Floats, Floats, Floats]:
-        return least_squares(system, self.z, steps=6, tolerance=_ROUND_TOLERANCE * self.tolerance)
+    def _solve(self, system: System, start: Evaluated | None = None) -> tuple[Floats, Floats, Floats]:
+        return least_squares(system, self.z, steps=6, tolerance=_ROUND_TOLERANCE * self.tolerance, start=start)
 
     def _update(self, system: System, z: Floats, rows: Floats) -> None:
         self.system, self.z = system, z

@@ -19,7 +19,7 @@ from sketchdnn.errors import GeometryError
 from sketchdnn.geometry import Constraint, Sketch
 
 from .equation_set import Block, Freedom, blocks, equation_set, primitive_freedom
-from .equations import ZERO_ROW, System, adds_rank, likely_independent, orthonormal, outside, row_lengths
+from .equations import ZERO_ROW, Evaluated, System, adds_rank, likely_independent, orthonormal, outside, row_lengths
 from .variables import Constraints, Floats, Ints, VariableMap, Variables, variables_of
 
 # An equation with a smaller residual, as a share of the sketch's size or in radians, holds.
@@ -199,7 +199,7 @@ def solve_block(block: Block) -> BlockSolution:
     before = _largest(residuals)
     chosen = likely_independent(rows, _LIKELY_NEW)
     some = system if len(chosen) == len(system) else system.take(chosen)
-    z = nearest_solution(some, z, steps=25)
+    z = nearest_solution(some, z, steps=25, start=(residuals[chosen], rows[chosen]))
     residuals, rows = system.evaluate(z)
     if _largest(residuals) <= HOLDS and _spans(rows, chosen):
         redundant = {*block.owners} - {block.owners[i] for i in chosen} - {-1}
@@ -228,8 +228,10 @@ def _spans(rows: Floats, chosen: Ints) -> bool:
     return bool((np.einsum("ij,ij->i", rest, rest) <= (_REDUNDANT * np.maximum(length, ZERO_ROW)) ** 2).all())
 
 
-def nearest_solution(system: System, z: Floats, steps: int = 40) -> Floats:
+def nearest_solution(system: System, z: Floats, steps: int = 40, start: Evaluated | None = None) -> Floats:
     """From variables near a solution of independent equations to the solution nearest to the drawing.
+
+    `start` are the residuals and derivatives at z, if they are known.
 
     Each step solves the equations to first order and goes back along them toward the drawing. Where the equations are
     curved, the stride adapts to how far the step before fell short or went beyond.
@@ -238,7 +240,8 @@ def nearest_solution(system: System, z: Floats, steps: int = 40) -> Floats:
         return np.zeros_like(z)
     stride, ahead = 1.0, np.zeros_like(z)
     for step in range(steps):
-        c, j = system.evaluate(z)
+        c, j = start or system.evaluate(z)
+        start = None
         shortest_step = _pseudo_inverse(j)
         if shortest_step is None:
             return z
@@ -272,14 +275,18 @@ def _pseudo_inverse(j: Floats) -> Callable[[Floats], Floats] | None:
 
 @np.errstate(over="ignore", invalid="ignore")  # an overflow counts as a large residual
 def least_squares(
-    system: System, z: Floats, steps: int = _MAX_STEPS, tolerance: float = HOLDS / 10
+    system: System,
+    z: Floats,
+    steps: int = _MAX_STEPS,
+    tolerance: float = HOLDS / 10,
+    start: Evaluated | None = None,
 ) -> tuple[Floats, Floats, Floats]:
-    """Damped least squares (Levenberg-Marquardt) for equations of any rank, from z.
+    """Damped least squares (Levenberg-Marquardt) for equations of any rank, from z; `start` are those at z, if known.
 
     Returns:
         The variables, the residuals there, and their derivatives.
     """
-    c, j = system.evaluate(z)
+    c, j = start or system.evaluate(z)
     cost, damping = float(c @ c), 1e-7
     for _ in range(steps):
         if not len(c) or _largest(c) < tolerance:
