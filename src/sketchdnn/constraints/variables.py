@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import zip_longest
 
@@ -226,18 +226,18 @@ class Variables:
         first = (f[k] * self.scale + a, f[k + 1] * self.scale + b)
         match p:
             case Line():
-                return replace(p, start=first, end=(f[k + 2] * self.scale + a, f[k + 3] * self.scale + b))
+                return Line(first, (f[k + 2] * self.scale + a, f[k + 3] * self.scale + b), p.construction)
             case Point():
-                return replace(p, at=first)
+                return Point(first, p.construction)
             case Circle():
-                return replace(p, center=first, radius=f[self.radius[i]] * self.scale)
+                return Circle(first, f[self.radius[i]] * self.scale, p.construction)
             case Arc():
                 begin = math.atan2(f[k + 3] - f[k + 1], f[k + 2] - f[k])
                 end = math.atan2(f[k + 5] - f[k + 1], f[k + 4] - f[k])
                 sweep = (end - begin) % TAU if far else p.sweep + math.remainder(end - begin - p.sweep, TAU)
                 if not 0 < sweep < TAU:
                     raise GeometryError("an arc turned inside out")
-                return replace(p, center=first, radius=f[self.radius[i]] * self.scale, start_angle=begin, sweep=sweep)
+                return Arc(first, f[self.radius[i]] * self.scale, begin, sweep, p.construction)
 
 
 @dataclass(frozen=True, slots=True)

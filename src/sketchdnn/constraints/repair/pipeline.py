@@ -256,7 +256,8 @@ class _Canonical:
         state, after, frame, drawn = self.state, attempt.state, self.frame, self.state.sketch
         first = {k: source[0] for k, source in enumerate(after.sources) if source}
         # The original value of each canonical value: scaled back, it would differ in its last digit.
-        values = {(c.type, c.value): was.value for c, was in zip(self.given, drawn.constraints, strict=True)}
+        both = zip(self.given, drawn.constraints, strict=True)
+        values = {(c.type, c.value): was.value for c, was in both if c.value is not None}
 
         def rank(k: int) -> tuple[int, int]:
             return (min(frame.rows[r] for r in after.sources[k]), 0) if k in first else (len(frame.rows), k)
@@ -273,7 +274,10 @@ class _Canonical:
         def restore_all(constraints: Constraints) -> tuple[Constraint, ...]:
             turned = [frame.turn_constraint(c, number_of, first) for c in constraints]
             both = zip(turned, constraints, strict=True)
-            return tuple(replace(c, value=values.get((was.type, was.value), was.value)) for c, was in both)
+            return tuple(
+                c if was.value is None else replace(c, value=values.get((was.type, was.value), was.value))
+                for c, was in both
+            )
 
         order = sorted(range(len(after.sketch)), key=rank)
         number_of = {k: n for n, k in enumerate(order)}

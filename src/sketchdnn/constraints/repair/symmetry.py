@@ -117,17 +117,18 @@ class Frame(NamedTuple):
             rows: The row, or the first row, that each primitive comes from.
         """
         refs = []
+        swap = self.turn.swap
         for ref in constraint.refs:
             part = ref.part
             if ref.primitive is None:
-                refs.append(Ref(None, _OTHER_AXIS.get(part, part) if self.turn.swap else part))
+                refs.append(Ref(None, _OTHER_AXIS.get(part, part) if swap else part))
                 continue
             row = rows.get(ref.primitive)
             if row is not None and self.reversed[row]:
                 part = _OTHER_END.get(part, part)
             refs.append(Ref(numbers[ref.primitive], part))
-        kind = _SWAPPED.get(constraint.type, constraint.type) if self.turn.swap else constraint.type
-        return replace(constraint, type=kind, refs=tuple(refs))
+        kind = _SWAPPED.get(constraint.type, constraint.type) if swap else constraint.type
+        return Constraint(kind, tuple(refs), constraint.value, constraint.name, constraint.extra)
 
 
 def canonical_frame(primitives: Primitives, box: Box) -> Frame:
@@ -182,7 +183,7 @@ def _rounded(p: Primitive) -> Primitive:
 
 
 def _swap_ends(p: Primitive) -> Primitive:
-    return replace(p, start=p.end, end=p.start) if isinstance(p, Line) else p
+    return Line(p.end, p.start, p.construction) if isinstance(p, Line) else p
 
 
 def _runs_backward(p: Primitive) -> bool:
