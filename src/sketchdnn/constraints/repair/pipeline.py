@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from statistics import median
 from typing import NamedTuple
@@ -26,7 +26,7 @@ from sketchdnn.errors import GeometryError, SketchError
 from sketchdnn.geometry import Constraint, Primitive, Profile, Sketch, bounds, profile
 
 from .dedupe import Deduplicated, deduplicate, extent
-from .infer_solve import Budget, Limits, attempt_cost, infer_and_solve, is_tangle, num_parameters
+from .infer_solve import Budget, Inferences, Limits, attempt_cost, infer_and_solve, is_tangle, num_parameters
 from .intent import Intent, drawn_noise, find_intent
 from .joins import close_profile, find_joins, may_close, noise_estimate
 from .quality import EXACT, ROUNDING, Action, ProfileQuality, constraint_actions, displacement, largest_move
@@ -173,7 +173,7 @@ class _State:
     actions: tuple[Action, ...] = ()
     warnings: tuple[str, ...] = ()
     dof: int = 0
-    find_freedom: FindFreedom | None = None
+    find_freedom: FindFreedom | None = field(default=None, compare=False)
     changed: bool = True
     is_extrudable: bool = False
     num_own: int = 0
@@ -184,6 +184,10 @@ class _Outcome(NamedTuple):
 
     after: _State
     has_moved: bool
+
+    def equals(self, other: _Outcome | None) -> bool:
+        """Whether the outcomes agree, and their freedom is either known or not."""
+        return self == other and (self.after.find_freedom is None) is (other.after.find_freedom is None)
 
 
 class _Attempt(NamedTuple):
@@ -208,6 +212,7 @@ class _Basis:
         self.distinct, self.tolerance, self.drawn_off = distinct, tolerance, drawn_off
         self.held = {k for k, source in enumerate(distinct.sources) if not canonical.keep.isdisjoint(source)}
         self.before = Sketch(tuple(distinct.primitives), tuple(distinct.constraints))
+        self.inferred: Inferences = {}
 
     @cached_property
     def joins(self) -> list[Constraint]:
@@ -384,11 +389,13 @@ class _Repair(NamedTuple):
             self.budget.left -= cost
             return outcome
         left = self.budget.left
-        limits = Limits(noise, caution.subtle, self.tolerance, basis.held, self.budget)
+        limits = Limits(noise, caution.subtle, self.tolerance, basis.held, self.budget, basis.inferred)
         try:
             outcome = self._judge(canonical, self._attempt(canonical, basis, joins, limits, intent))
         except _ERRORS:
             outcome = None
+        known = [other for other, _ in canonical.outcomes.values() if other is not None]
+        outcome = next((other for other in known if other.equals(outcome)), outcome)  # equal states are one object
         canonical.outcomes[key] = outcome, left - self.budget.left
         return outcome
 
