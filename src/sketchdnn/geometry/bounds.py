@@ -61,26 +61,24 @@ def bounds(sketch: Sketch | Sequence[Primitive]) -> Box:
     """
     if len(sketch) == 0:
         raise GeometryError("an empty sketch has no bounds")
-    xs: list[float] = []
-    ys: list[float] = []
-    for p in sketch:
-        match p:
-            case Line((x0, y0), (x1, y1)):
-                xs += (x0, x1)
-                ys += (y0, y1)
-            case Circle((x, y), r):
-                xs += (x - r, x + r)
-                ys += (y - r, y + r)
-            case Point((x, y)):
-                xs.append(x)
-                ys.append(y)
-            case Arc((x, y), r, start, sweep):
-                for end in (p.start, p.end):
-                    xs.append(end[0])
-                    ys.append(end[1])
-                xs += [x + sign * r for sign, direction in _ALONG_X if (direction - start) % TAU <= sweep]
-                ys += [y + sign * r for sign, direction in _ALONG_Y if (direction - start) % TAU <= sweep]
-    return Box((float(min(xs)), float(min(ys))), (float(max(xs)), float(max(ys))))
+    low_x, low_y, high_x, high_y = zip(*map(primitive_bounds, sketch), strict=True)
+    return Box((float(min(low_x)), float(min(low_y))), (float(max(high_x)), float(max(high_y))))
+
+
+def primitive_bounds(p: Primitive) -> tuple[float, float, float, float]:
+    """Low x, low y, high x and high y of one primitive."""
+    match p:
+        case Line((x0, y0), (x1, y1)):
+            return min(x0, x1), min(y0, y1), max(x0, x1), max(y0, y1)
+        case Circle((x, y), r):
+            return x - r, y - r, x + r, y + r
+        case Point((x, y)):
+            return x, y, x, y
+        case Arc((x, y), r, start, sweep):
+            (x0, y0), (x1, y1) = p.start, p.end
+            xs = [x + sign * r for sign, direction in _ALONG_X if (direction - start) % TAU <= sweep]
+            ys = [y + sign * r for sign, direction in _ALONG_Y if (direction - start) % TAU <= sweep]
+            return min(x0, x1, *xs), min(y0, y1, *ys), max(x0, x1, *xs), max(y0, y1, *ys)
 
 
 def table_bounds(table: PrimitiveTable) -> Floats:
