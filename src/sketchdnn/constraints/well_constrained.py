@@ -257,7 +257,10 @@ def _left_null_space(rows: Floats) -> Floats:
 
 def _null_space_without(null_space: Floats, rows: Sequence[int]) -> Floats | None:
     """Compute the null space after some rows are removed; None if these rows do not follow from the others."""
-    _, singular_values, vt = np.linalg.svd(null_space[rows])
+    some = null_space[rows]
+    if np.einsum("ij,ij->i", some, some).min() <= _DEPENDENCE_TOLERANCE**2:
+        return None  # no row is shorter than the smallest singular value
+    _, singular_values, vt = np.linalg.svd(some)
     if len(singular_values) < len(rows) or singular_values[-1] <= _DEPENDENCE_TOLERANCE:
         return None
     return np.asarray(null_space @ vt[len(singular_values) :].T)

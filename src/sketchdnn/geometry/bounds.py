@@ -50,6 +50,12 @@ class Box:
     def center(self) -> Vec:
         return ((self.low[0] + self.high[0]) / 2, (self.low[1] + self.high[1]) / 2)
 
+    def is_within(self, other: Box, slack: float) -> bool:
+        """Whether it sticks out of another box by no more than `slack`."""
+        (x0, y0), (x1, y1) = other.low, other.high
+        inside = self.low[0] >= x0 - slack and self.low[1] >= y0 - slack
+        return inside and self.high[0] <= x1 + slack and self.high[1] <= y1 + slack
+
 
 def bounds(sketch: Sketch | Sequence[Primitive]) -> Box:
     """The smallest box around all primitives.
