@@ -122,7 +122,7 @@ class _EndClusters:
     """
 
     def __init__(self, ends: Sequence[Ref], points: Floats, given: Constraints) -> None:
-        self.points, self.owners = points, [end.primitive or 0 for end in ends]
+        self.points, self.owners = points.tolist(), [end.primitive or 0 for end in ends]
         self.clusters = DisjointSets(len(ends))
         self.members = {k: [k] for k in range(len(ends))}
         index_of = {end: k for k, end in enumerate(ends)}
@@ -152,8 +152,9 @@ class _EndClusters:
         owners = [self.owners[k] for k in merged]
         if len(set(owners)) < len(owners):
             return False
-        offsets = self.points[merged] - self.points[merged].mean(axis=0)
-        if np.hypot(*offsets.T).max() > max_distance:
+        places = [self.points[k] for k in merged]
+        middle = sum(x for x, _ in places) / len(places), sum(y for _, y in places) / len(places)
+        if max(math.dist(place, middle) for place in places) > max_distance:
             return False
         self._merge(a, b)
         return True

@@ -244,7 +244,7 @@ class _Canonical:
         self.outcomes: dict[tuple[object, ...], tuple[_Outcome | None, float]] = {}
         self.frame = frame = canonical_frame(drawn.primitives, bounds(drawn))
         self.keep = {k for k, i in enumerate(frame.rows) if not keep.isdisjoint(state.sources[i])}
-        self.primitives = tuple(frame.to_canonical(drawn.primitives, self.keep))
+        self.primitives = tuple(frame.to_canonical(self.keep))
         row_of = {i: k for k, i in enumerate(frame.rows)}
         self.given = [frame.constraint_to_canonical(c, row_of) for c in drawn.constraints]
 
