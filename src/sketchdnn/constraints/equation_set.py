@@ -60,7 +60,7 @@ def equation_set(constraints: Constraints, variables: Variables, fixed: Collecti
     pairs = [variables.merged_parameters(constraint) for constraint in constraints]
     merging, redundant, conflicting = _merge(pairs, variables, fixed)
     variable_map = merging.variable_map()
-    f, touching = variable_map.initial, contacts(constraints, variables)
+    f, touching = variable_map.initial, tangent_contacts(constraints, variables)
     equations = free_arc_equations(variables, fixed)
     owners = [-1] * len(equations)
     unmerged = [i for i, several in enumerate(pairs) if several is None]
@@ -81,7 +81,7 @@ def free_arc_equations(variables: Variables, fixed: Collection[int]) -> list[Equ
 
 def unmerged_equations(constraints: Constraints, variables: Variables) -> list[list[Equation]]:
     """The equations of each constraint where no variables are merged; none for what the solver does not support."""
-    touching = contacts(constraints, variables)
+    touching = tangent_contacts(constraints, variables)
     return [constraint_equations(constraint, variables, variables.f, touching) or [] for constraint in constraints]
 
 
@@ -90,7 +90,7 @@ def constraint_residuals(sketch: Sketch, constraints: Constraints) -> list[float
     if not len(sketch):
         return [None] * len(constraints)
     variables = variables_of(sketch.primitives)
-    f, touching = variables.f.tolist(), contacts(constraints, variables)
+    f, touching = variables.f.tolist(), tangent_contacts(constraints, variables)
 
     def find_residual(constraint: Constraint) -> float | None:
         if pairs := variables.merged_parameters(constraint):
@@ -99,6 +99,12 @@ def constraint_residuals(sketch: Sketch, constraints: Constraints) -> list[float
         return max((abs(residual(e, f)) for e in equations), default=None)
 
     return [find_residual(constraint) for constraint in constraints]
+
+
+def tangent_contacts(constraints: Constraints, variables: Variables) -> dict[frozenset[int], int]:
+    """The `contacts` that equations of constraints depend on: those of tangency; none without tangents."""
+    is_tangent = any(constraint.type is ConstraintType.TANGENT for constraint in constraints)
+    return contacts(constraints, variables) if is_tangent else {}
 
 
 def contacts(constraints: Iterable[Constraint], variables: Variables) -> dict[frozenset[int], int]:

@@ -95,8 +95,9 @@ def infer(
         raise GeometryError(f"the tolerance is a share of the size between 0 and 0.1, not {tolerance}")
     if not len(sketch):
         return ()
-    large = is_large(sketch)
-    merge = _InitialMerge(variables_of(sketch.primitives), tolerance, given, fixed, local=large)
+    variables = variables_of(sketch.primitives)
+    large = variables.num_parameters > MAX_PARAMETERS
+    merge = _InitialMerge(variables, tolerance, given, fixed, local=large)
     return _ranked(_infer_pieces(merge) if large else _infer_rounds(merge))
 
 

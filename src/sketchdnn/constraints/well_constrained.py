@@ -19,14 +19,14 @@ from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import qr, solve_triangular
+from scipy.linalg.lapack import dgeqp3, dtrtrs
 
 from sketchdnn.errors import SketchError
 from sketchdnn.geometry import Arc, Circle, Constraint, ConstraintType, Line, Part, Ref, Sketch, bounds
 from sketchdnn.geometry.constraints import PARTS_OF_KIND, ref_point
 
 from .equation_set import EquationSet, blocks, unmerged_equations
-from .equations import ZERO_ROW, Equation, Span, arc_equations, build, row_lengths
+from .equations import ZERO_ROW, Equation, Span, arc_equations, build, orthonormal, row_lengths
 from .solve import Solution, solve
 from .variables import Constraints, Floats, Primitives, VariableMerging, Variables, variables_of
 
@@ -246,13 +246,14 @@ def _left_null_space(rows: Floats) -> Floats:
     """Compute an orthonormal basis, as columns, of the linear combinations of rows that are zero."""
     length = row_lengths(rows)
     unit_rows = np.where(length[:, None] > ZERO_ROW, rows / np.maximum(length, ZERO_ROW)[:, None], 0.0)
-    r, order = qr(unit_rows.T, mode="r", pivoting=True)
+    r, order, _, _, _ = dgeqp3(unit_rows.T)
+    order -= 1  # from LAPACK's numbers
     rank = int((np.abs(r.diagonal()) > _DEPENDENCE_TOLERANCE).sum())
     null_space = np.zeros((len(rows), len(rows) - rank))
     if rank:
-        null_space[order[:rank]] = -solve_triangular(r[:rank, :rank], r[:rank, rank:])
+        null_space[order[:rank]] = -dtrtrs(r[:rank, :rank], r[:rank, rank:])[0]
     null_space[order[rank:]] = np.eye(len(rows) - rank)
-    return np.asarray(qr(null_space, mode="economic")[0])
+    return orthonormal(null_space.T)[0]
 
 
 def _null_space_without(null_space: Floats, rows: Sequence[int]) -> Floats | None:
