@@ -90,13 +90,14 @@ def constraint_residuals(sketch: Sketch, constraints: Constraints) -> list[float
     if not len(sketch):
         return [None] * len(constraints)
     variables = variables_of(sketch.primitives)
-    f, touching = variables.f.tolist(), tangent_contacts(constraints, variables)
+    f: list[float] = variables.f.tolist()
+    touching = tangent_contacts(constraints, variables)
 
     def find_residual(constraint: Constraint) -> float | None:
         if pairs := variables.merged_parameters(constraint):
             return max(abs(f[a] - f[b]) for a, b in pairs)
         equations = constraint_equations(constraint, variables, variables.f, touching) or ()
-        return max((abs(residual(e, f)) for e in equations), default=None)
+        return max((abs(residual(e, variables.f)) for e in equations), default=None)
 
     return [find_residual(constraint) for constraint in constraints]
 

@@ -28,7 +28,17 @@ from sketchdnn.geometry.proximity import DisjointSets, component_roots
 from . import candidates
 from .candidates import MAX_BEND, MAX_TURN, SketchArrays
 from .equation_set import contacts, free_arc_equations
-from .equations import Evaluated, Form, System, build, constraint_equations, likely_independent, outside, row_lengths, row_space
+from .equations import (
+    Evaluated,
+    Form,
+    System,
+    build,
+    constraint_equations,
+    likely_independent,
+    outside,
+    row_lengths,
+    row_space,
+)
 from .solve import least_squares
 from .variables import Constraints, Floats, Ints, VariableMap, VariableMerging, Variables, variables_of
 

@@ -278,4 +278,5 @@ def _carry_over(
         refs.append(ref if ref.primitive == k and ref.part is part else Ref(k, part))
     if len({ref.primitive for ref in refs} if constraint.type in _BETWEEN_TWO else set(refs)) < len(refs):
         return None
-    return constraint if (after := tuple(refs)) == constraint.refs else replace(constraint, refs=after)
+    new_refs = tuple(refs)
+    return constraint if new_refs == constraint.refs else replace(constraint, refs=new_refs)

@@ -87,9 +87,9 @@ def infer_and_solve(
 
     Returns:
         The solution. Its sketch has all constraints of the attempt; they hold, except for conflicting and unsupported
-        ones. Its freedom is unknown if constraints are redundant or conflicting. If an earlier solution still holds, its
-        sketch is the input itself, and nothing else is known. None if a primitive would move too far or the budget is
-        spent. A sketch that is repaired by components has a solution if at least one component has; other components
+        ones. Its freedom is unknown if constraints are redundant or conflicting. If an earlier solution still holds,
+        its sketch is the input itself, and nothing else is known. None if a primitive would move too far or the budget
+        is spent. A sketch that is repaired by components has a solution if at least one component has; other components
         are left unchanged.
     """
     if intent is not None:
@@ -116,7 +116,9 @@ def infer_and_solve(
         # Nothing is inferred in a component that is itself too large: only its ends are joined.
         noise = limits.noise if num_parameters(part.primitives) <= MAX_PARAMETERS else None
         fixed = {local_index[i] for i in limits.fixed if i in local_index}
-        solved = _repair_component(part, local_joins, limits._replace(noise=noise, fixed=fixed, inferred={}), is_solved=False)
+        solved = _repair_component(
+            part, local_joins, limits._replace(noise=noise, fixed=fixed, inferred={}), is_solved=False
+        )
         if solved is None:
             num_unchanged += len(component)
             continue

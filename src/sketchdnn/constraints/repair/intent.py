@@ -18,7 +18,20 @@ from typing import NamedTuple
 import numpy as np
 
 from sketchdnn.constraints.variables import Bools, Constraints, Floats, Ints, Primitives
-from sketchdnn.geometry import Arc, Circle, Constraint, ConstraintType, Kind, Line, Part, Point, Primitive, Ref, Sketch, Vec
+from sketchdnn.geometry import (
+    Arc,
+    Circle,
+    Constraint,
+    ConstraintType,
+    Kind,
+    Line,
+    Part,
+    Point,
+    Primitive,
+    Ref,
+    Sketch,
+    Vec,
+)
 from sketchdnn.geometry.proximity import component_roots
 
 from .joins import noise_estimate
@@ -118,6 +131,13 @@ class _Points:
         self.unlike = np.abs(self.radius[:, None] - self.radius)
         self.unlike[self.label[:, None] != self.label] = np.inf
         self.is_arc = self.label // 2 == Kind.ARC
+        self.matches: dict[tuple[int, float], tuple[_Symmetry, Floats]] = {}
+
+    def match(self, axis: int, place: float) -> tuple[_Symmetry, Floats]:
+        """As `_match`, once for each axis and place."""
+        if (axis, place) not in self.matches:
+            self.matches[axis, place] = _match(self, axis, place)
+        return self.matches[axis, place]
 
     def _find_outline(self) -> Bools:
         """The joined primitives of the largest extent, construction not counted; none if all is construction."""
@@ -143,7 +163,7 @@ def _find_symmetry(points: _Points, axis: int, held: Collection[int], *, may_shi
     """The symmetry about the axis with the most mirrored primitives; None if the outline is not mirrored."""
     best: tuple[tuple[int, float], _Symmetry] | None = None
     for place in _places(points, axis, held) if may_shift else [0.0]:
-        symmetry, off = _match(points, axis, place)
+        symmetry, off = points.match(axis, place)
         if held:
             fixed = [i for i in held if symmetry.partner[i] in held and off[i] <= _EXACT]
             if len(fixed) < min(_LEAST, len(held)):
@@ -179,7 +199,7 @@ def _places(points: _Points, axis: int, held: Collection[int]) -> list[float]:
 
 def _refined(points: _Points, axis: int, place: float) -> float:
     """The mean of the middles of all pairs about an axis."""
-    symmetry, _ = _match(points, axis, place)
+    symmetry, _ = points.match(axis, place)
     mirrored = np.flatnonzero(symmetry.partner >= 0)
     if not len(mirrored):
         return place

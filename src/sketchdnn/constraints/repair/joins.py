@@ -97,7 +97,8 @@ def noise_estimate(primitives: tuple[Primitive, ...], tolerance: float) -> float
     if len(small_gaps) < _MIN_GAPS:
         return None
     # np.quantile takes longer than all the rest.
-    sizes, (part, low) = sorted(small_gaps.tolist()), math.modf(_GAP_QUANTILE * (len(small_gaps) - 1))
+    sizes: list[float] = sorted(small_gaps.tolist())
+    part, low = math.modf(_GAP_QUANTILE * (len(small_gaps) - 1))
     gap, larger = sizes[int(low)], sizes[int(low) + 1]
     quantile = gap + (larger - gap) * part if part < 0.5 else larger - (larger - gap) * (1 - part)
     return _NOISE_PER_GAP * quantile

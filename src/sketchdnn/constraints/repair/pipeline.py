@@ -271,10 +271,14 @@ class _Canonical:
             return tuple(sorted({source for row in rows for source in state.sources[frame.rows[row]]}))
 
         def restore_primitive(p: Primitive, row: int | None) -> Primitive:
-            if row is None or replace(p, construction=self.primitives[row].construction) != self.primitives[row]:
+            if row is None:
                 return frame.from_canonical(row, p)
-            was = drawn.primitives[frame.rows[row]]
-            return was if p.construction == was.construction else replace(was, construction=p.construction)
+            before, was = self.primitives[row], drawn.primitives[frame.rows[row]]
+            if p is before or p == before:
+                return was
+            if p.construction == before.construction or replace(p, construction=before.construction) != before:
+                return frame.from_canonical(row, p)
+            return replace(was, construction=p.construction)
 
         def restore_all(constraints: Constraints) -> tuple[Constraint, ...]:
             turned = [frame.turn_constraint(c, number_of, first) for c in constraints]
@@ -404,7 +408,7 @@ class _Repair(NamedTuple):
         if sliver in canonical.bases:
             return canonical.bases[sliver]
         drawn, state, tolerance = canonical.primitives, canonical.state, self.tolerance
-        distinct = Deduplicated(drawn, [(k,) for k in range(len(drawn))], [], canonical.given, state.num_own)
+        distinct = Deduplicated([*drawn], [(k,) for k in range(len(drawn))], [], canonical.given, state.num_own)
         if sliver:
             noise = canonical.drawn_noise(tolerance)
             distinct = deduplicate(drawn, canonical.given, sliver * tolerance, canonical.keep, state.num_own, noise)

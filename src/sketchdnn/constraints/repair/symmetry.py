@@ -153,6 +153,8 @@ def canonical_frame(primitives: Primitives, box: Box) -> Frame:
 
 def is_symmetric(primitives: Primitives, frame: Frame) -> bool:
     """Whether changed canonical primitives still look the same after each of the frame's symmetries."""
+    if not frame.symmetries:
+        return True
     traits = _traits(primitives, frame.middle)
     return all(_alike(traits, _turned_traits(primitives, turn, frame.middle)) for turn in frame.symmetries)
 
