@@ -32,13 +32,13 @@ from .results import OnStage, ignore_stage
 _BLOCK = 5
 # The stages, and the functions whose time they are, each as the module that calls it and its name there.
 _STAGES = {
-    "canonical form": (("pipeline", "_Canonical"),),
+    "canonical form": (("pipeline", "Canonical"),),
     "slivers, duplicates, pieces": (("pipeline", "deduplicate"),),
-    "noise and joins": (("pipeline", "drawn_noise"), ("pipeline", "noise_estimate"), ("pipeline", "find_joins")),
-    "symmetry": (("pipeline", "find_intent"),),
+    "noise and joins": (("states", "drawn_noise"), ("states", "noise_estimate"), ("states", "find_joins")),
+    "symmetry": (("states", "find_intent"),),
     "inference": (("infer_solve", "infer"),),
     "solution": (("infer_solve", "solve"),),
-    "profiles": (("pipeline", "profile"), ("pipeline", "close_profile")),
+    "profiles": (("states", "profile"), ("pipeline", "profile"), ("pipeline", "close_profile")),
     "redundant constraints, freedom": (("pipeline", "_without_redundant"), ("pipeline", "_result")),
 }
 OTHER_STAGE = "all else"
