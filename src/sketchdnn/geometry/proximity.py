@@ -36,6 +36,10 @@ def absolute_tolerance(tolerance: float, low: Vec, high: Vec) -> float:
     return max(tolerance * size, 16 * sys.float_info.epsilon * largest, sys.float_info.min)
 
 
+# Low x, low y, high x and high y.
+Bounds = tuple[float, float, float, float]
+
+
 class DisjointSets:
     """Items merged pair by pair (union-find); each set is represented by its lowest member, its root.
 
@@ -110,7 +114,7 @@ def close_pairs(table: PrimitiveTable, low: Floats, high: Floats, distance: floa
 
 
 def few_close_pairs(
-    primitives: Sequence[Primitive], boxes: Sequence[tuple[float, float, float, float]], distance: float
+    primitives: Sequence[Primitive], boxes: Sequence[Bounds], distance: float
 ) -> Iterator[tuple[int, int]]:
     """As `close_pairs`, for so few primitives that arrays would take longer: pairs that boxes and lines do not exclude.
 
@@ -120,13 +124,17 @@ def few_close_pairs(
         distance: The distance.
     """
     for j, (low_x, low_y, high_x, high_y) in enumerate(boxes):
-        low_x, low_y, high_x, high_y = low_x - distance, low_y - distance, high_x + distance, high_y + distance
+        grown = (low_x - distance, low_y - distance, high_x + distance, high_y + distance)
         for i in range(j):
-            box = boxes[i]
-            if box[0] <= high_x and low_x <= box[2] and box[1] <= high_y and low_y <= box[3]:
-                a, b = primitives[i], primitives[j]
-                if not (_is_on_one_side(a, b, distance) or _is_on_one_side(b, a, distance)):
-                    yield i, j
+            if may_meet(primitives[i], boxes[i], primitives[j], grown, distance):
+                yield i, j
+
+
+def may_meet(a: Primitive, box: Bounds, b: Primitive, grown: Bounds, distance: float) -> bool:
+    """Whether boxes and lines do not exclude that two primitives come within a distance; `grown` is larger by it."""
+    if box[0] > grown[2] or grown[0] > box[2] or box[1] > grown[3] or grown[1] > box[3]:
+        return False
+    return not (_is_on_one_side(a, b, distance) or _is_on_one_side(b, a, distance))
 
 
 def _is_on_one_side(line: Primitive, other: Primitive, distance: float) -> bool:

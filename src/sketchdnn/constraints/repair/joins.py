@@ -18,9 +18,10 @@ from scipy.spatial import cKDTree
 
 from sketchdnn.constraints.variables import Bools, Constraints, Floats, Ints, Primitives
 from sketchdnn.geometry import TAU, Arc, Circle, Constraint, ConstraintType, Line, Part, Primitive, Ref, Vec
+from sketchdnn.geometry.bounds import primitive_bounds
 from sketchdnn.geometry.intersections import Curve, contact_points, distance_to_curve, find_overlap
 from sketchdnn.geometry.profiles import Chain, Profile, profile, profile_curves
-from sketchdnn.geometry.proximity import DisjointSets
+from sketchdnn.geometry.proximity import Bounds, DisjointSets, may_meet
 
 from .quality import EXACT, Action, ActionKind
 
@@ -300,6 +301,7 @@ def _links(primitives: Primitives, shape: Profile, tolerance: float) -> list[tup
     open_ends = [end for chain in shape.chains for end in _open_ends(chain, curves)]
     if len(open_ends) > _MAX_ENDS:
         return []
+    others: list[tuple[Curve, Bounds]] = [(curve, primitive_bounds(curve)) for curve in curves.values()]
     links: list[tuple[Line, Ref, Ref]] = []
     used: set[Ref] = set()
     pairs = [(round(math.dist(a[0], b[0]), 9), a, b) for a, b in combinations(open_ends, 2)]
@@ -307,11 +309,14 @@ def _links(primitives: Primitives, shape: Profile, tolerance: float) -> list[tup
         if a in used or b in used or not tolerance < apart <= _MAX_LINK * min(length, other_length):
             continue
         line = Line(start, end)
-        others = [*curves.values(), *(link for link, _, _ in links)]
-        if any(find_overlap(0, line, 1, curve, EXACT) or contact_points(line, curve, EXACT) for curve in others):
+        low_x, low_y, high_x, high_y = box = primitive_bounds(line)
+        grown = (low_x - EXACT, low_y - EXACT, high_x + EXACT, high_y + EXACT)
+        near = (curve for curve, own in others if may_meet(curve, own, line, grown, EXACT))
+        if any(find_overlap(0, line, 1, curve, EXACT) or contact_points(line, curve, EXACT) for curve in near):
             continue
         used |= {a, b}
         links.append((line, a, b))
+        others.append((line, box))
     return links
 
 
