@@ -367,8 +367,9 @@ def _displacement(sketch: Sketch, state: State) -> float:
 
 
 def _result(state: State, sketch: Sketch, warning: str | None) -> RepairedSketch:
+    freedom: tuple[Freedom, ...] = ()
     with suppress(*_ERRORS):
         state = _with_freedom(state)
-    freedom = state.find_freedom() if state.find_freedom else ()
+        freedom = state.find_freedom() if state.find_freedom else ()
     moved = _displacement(sketch, state) if len(sketch) and bounds(sketch).size > 0 else 0.0
     return RepairedSketch(state.sketch, state.actions, state.sources, state.dof, freedom, moved, warning, state.num_own)
