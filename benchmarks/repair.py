@@ -9,16 +9,18 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import cycle, islice
+from pathlib import Path
 
 import numpy as np
 from rich.table import Table
 
 from sketchdnn.constraints import REPAIR_TOLERANCE, RepairedSketch, repair, repair_all
-from sketchdnn.evaluation.estimates import Estimate, share_estimate
+from sketchdnn.evaluation.estimates import Estimate, mean_estimate, normal_estimate, share_estimate
 from sketchdnn.generation.repair import available_cores
 from sketchdnn.geometry import Arc, Line, Point, Primitive, Sketch, Vec, bounds, profile
 from sketchdnn.geometry.intersections import distance_to_curve
 
+from .repair_speed import VersionComparison, compare_versions, measure_stages
 from .results import OnStage, ignore_stage, markdown_table, percent, rich_table
 
 # An end is exact if another primitive is within this share of the size.
@@ -63,7 +65,10 @@ class RepairBenchmark:
     unrepaired: int
     actions: Counter[str]
     sketches_with: Counter[str]
-    median: float  # processor seconds per sketch
+    mean: Estimate  # processor seconds per sketch
+    median: float
+    stages: dict[str, float]  # processor milliseconds per sketch
+    comparison: VersionComparison | None  # with another version
     throughput_count: int
     workers: int
     seconds: float
@@ -91,6 +96,16 @@ class RepairBenchmark:
         cells = [f"{quantile:.3%}".replace("%", " %") for quantile in quantiles]
         yield "largest displacement in a sketch: median, 95th percentile, maximum", "", ", ".join(cells)
         yield "sketches not repaired, with a warning", "", f"{self.unrepaired:,}"
+        yield (
+            "processor time of a sketch: mean, median",
+            "",
+            f"{1e3 * self.mean.value:.1f} ms, {1e3 * self.median:.1f} ms",
+        )
+
+    def stage_rows(self) -> Iterator[tuple[str, str]]:
+        for stage, milliseconds in self.stages.items():
+            yield stage, f"{milliseconds:.2f}"
+        yield "sum", f"{sum(self.stages.values()):.2f}"
 
     def table(self) -> Table:
         return rich_table(f"Repair of {self.count:,} raw sketches", ("", "raw", "repaired"), self.rows())
@@ -115,7 +130,10 @@ class RepairBenchmark:
             workers=self.workers,
             s="" if self.workers == 1 else "s",
             seconds=self.seconds,
+            mean=f"{1e3 * self.mean.value:.1f} ({1e3 * self.mean.low:.1f}–{1e3 * self.mean.high:.1f})",
             median=1e3 * self.median,
+            stages=markdown_table(("stage", "ms a sketch"), self.stage_rows()),
+            comparison=f"\n{self.comparison.sentence()}\n" if self.comparison else "",
             processor_seconds=self.processor_seconds,
             least=self.processor_seconds / self.workers,
             speed=self.throughput_count / self.seconds,
@@ -124,9 +142,21 @@ class RepairBenchmark:
 
 
 def measure_repair(
-    sketches: Sequence[Sketch], *, throughput_count: int = 10_000, on_stage: OnStage = ignore_stage
+    sketches: Sequence[Sketch],
+    *,
+    throughput_count: int = 10_000,
+    against: Path | None = None,
+    on_stage: OnStage = ignore_stage,
 ) -> RepairBenchmark:
-    """Repair sketches one by one and measure them; then repair `throughput_count`, these repeated, on all cores."""
+    """Repair sketches one by one and measure them; then repair `throughput_count`, these repeated, on all cores.
+
+    Args:
+        sketches: Raw sketches.
+        throughput_count: How many to repair on all cores.
+        against: The folder `src` of another version, which repairs the same sketches in turns with this one.
+        on_stage: Called with the stage.
+    """
+    comparison = compare_versions(sketches, against, on_stage=on_stage) if against else None
     ends = EndCounts(0, 0, 0, 0, 0, 0, 0)
     extrudable_before = extrudable_after = unrepaired = 0
     displacements = []
@@ -146,6 +176,8 @@ def measure_repair(
         kinds = [str(action.kind) for action in result.actions]
         actions.update(kinds)
         sketches_with.update(set(kinds))
+    on_stage("timing the stages")
+    stages = measure_stages(sketches)
     workers = available_cores() if throughput_count > _MIN_PARALLEL else 1
     start, processor_start = time.perf_counter(), _processor_seconds()
     for number, _ in enumerate(repair_all(islice(cycle(sketches), throughput_count), workers=workers)):
@@ -158,7 +190,10 @@ def measure_repair(
         unrepaired,
         actions,
         sketches_with,
+        mean_estimate(seconds) if len(seconds) > 1 else normal_estimate(seconds[0], 0.0),
         float(np.median(seconds)),
+        stages,
+        comparison,
         throughput_count,
         workers,
         time.perf_counter() - start,
@@ -234,9 +269,13 @@ Repair actions:
 
 {actions}
 
-One sketch takes a median of {median:.0f} ms of one core. {throughput_count:,} sketches, these repeated, on {workers}
-core{s}: {seconds:,.0f} s, {speed:,.0f} sketches per second. All cores together took {processor_seconds:,.0f} s:
-on an idle machine it would take {least:,.0f} s.
+One sketch takes {mean} ms of one core, a median of {median:.1f} ms. {throughput_count:,} sketches, these repeated, on
+{workers} core{s}: {seconds:,.0f} s, {speed:,.0f} sketches per second. All cores together took
+{processor_seconds:,.0f} s: on an idle machine it would take {least:,.0f} s.
 
+Time by stage, of one core (the clocks take part of it):
+
+{stages}
+{comparison}
 {goals}
 """

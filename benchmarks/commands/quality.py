@@ -371,6 +371,9 @@ def repair(
     context: typer.Context,
     count: Annotated[int, typer.Option(min=1, help="Raw sketches to repair and measure.")] = 200,
     throughput_count: Annotated[int, typer.Option(min=1, help="Sketches to repair on all cores.")] = 10_000,
+    against: Annotated[
+        Path | None, typer.Option(file_okay=False, help="The folder src of another version, to compare its speed.")
+    ] = None,
     model: Model = "ours",
     seed: Seed = 0,
     samples: RawSamples = None,
@@ -384,7 +387,7 @@ def repair(
     check_output_file(out)
     with stages("generating") as on_stage:
         sketches = raw_sketches(count, model=model, seed=seed, samples=samples)
-        result = measure_repair(sketches, throughput_count=throughput_count, on_stage=on_stage)
+        result = measure_repair(sketches, throughput_count=throughput_count, against=against, on_stage=on_stage)
     show(result, out, command_line(context))
 
 

@@ -7,8 +7,10 @@ import pytest
 from support.benchmarks import write_page
 from support.small_systems import small_system
 
+import sketchdnn
 from benchmarks.conditions import measure_conditions
 from benchmarks.repair import EndCounts, count_ends, measure_repair
+from benchmarks.repair_speed import compare_versions
 from benchmarks.samples import raw_sketches
 from sketchdnn.constraints import RepairedSketch, repair
 from sketchdnn.errors import SketchError
@@ -49,11 +51,22 @@ def test_page_goals_and_too_few_samples(tmp_path: Path) -> None:
     assert "| snap | " in page
     assert page.count(": met") == 2
     assert str(tmp_path) not in page
+    assert all(f"| {stage} | " in page for stage in ("inference", "solution", "all else", "sum"))
     result = measure_repair([GAPS], throughput_count=1)
     poor = replace(result, ends=EndCounts(10, 0, 10, 0, 8, 7, 0), displacements=(0.02,))
     assert all("missed" in sentence for sentence in poor.sentences())
     with pytest.raises(SketchError, match="holds 2"):
         raw_sketches(3, samples=tmp_path / "raw.jsonl")
+
+
+def test_two_versions_repair_in_turns(tmp_path: Path) -> None:
+    source = Path(sketchdnn.__file__).parents[1]
+    comparison = compare_versions([GAPS, GAPS.moved(2.0), GAPS.moved(3.0)], source)
+    assert (comparison.count, comparison.num_equal) == (3, 3)
+    assert comparison.here > 0 < comparison.there
+    assert "3 are equal to the bit" in comparison.sentence()
+    with pytest.raises(SketchError, match="holds no other version"):
+        compare_versions([GAPS], tmp_path)
 
 
 def test_given_primitives_are_kept_by_an_untrained_model() -> None:

@@ -13,7 +13,7 @@ from support.strategies import assert_same, primitives, sketches
 
 from sketchdnn.errors import GeometryError
 from sketchdnn.geometry import Arc, Circle, Line, Point, Primitive, Sketch, bounds, normalize, tessellate
-from sketchdnn.geometry.bounds import table_bounds
+from sketchdnn.geometry.bounds import primitive_bounds, row_bounds, table_bounds
 from sketchdnn.geometry.table import sketches_to_table, table_to_sketches
 
 CORPORA = st.lists(st.lists(primitives, max_size=6), max_size=8)
@@ -30,6 +30,12 @@ def test_box_contains_the_sketch_and_touches_it(sketch: Sketch) -> None:
     assert (high <= np.array(box.high) + rounding).all()
     np.testing.assert_allclose(low, box.low, atol=fine + rounding)
     np.testing.assert_allclose(high, box.high, atol=fine + rounding)
+
+
+@given(st.lists(primitives, min_size=1, max_size=6))
+def test_boxes_of_primitives_agree_with_those_of_a_table(items: list[Primitive]) -> None:
+    boxes = np.concatenate(row_bounds(sketches_to_table([items])), axis=1)
+    np.testing.assert_allclose([primitive_bounds(p) for p in items], boxes, rtol=1e-12, atol=1e-9)
 
 
 def test_box_of_arcs_and_its_sides() -> None:

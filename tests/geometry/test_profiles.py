@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from support.outlines import backwards, d_shape, drawn_area, permuted, polygon, rectangle, slot, turned
 from support.strategies import sketches
 
-from sketchdnn.geometry import TAU, Arc, Circle, Line, Point, Primitive, Profile, Sketch, profile
+from sketchdnn.geometry import TAU, Arc, Circle, Line, Point, Primitive, Profile, Sketch, loops, profile
 
 PI = math.pi
 
@@ -254,3 +254,11 @@ def test_thousands_of_curves() -> None:
 def test_hundred_thousand_curves() -> None:
     plate = [*rectangle(-1, -1, 400, 400), *(Circle((i, j), 0.3) for i in range(316) for j in range(316))]
     assert len(profile(plate).holes) == 316 * 316
+
+
+def test_many_closed_curves_are_nested_as_few_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    rings = [Circle((x, 0.0), radius) for x in (0.0, 30.0) for radius in (1.0, 2.0, 5.0, 7.0, 12.0)]
+    few = profile(rings)
+    monkeypatch.setattr(loops, "_FEW", 0)
+    assert profile(rings) == few
+    assert [loop.depth for loop in few.loops] == [4, 3, 2, 1, 0] * 2

@@ -11,7 +11,7 @@ from support.strategies import primitives
 
 from sketchdnn.errors import GeometryError
 from sketchdnn.geometry import Line, Primitive, Vec, proximity, tessellate
-from sketchdnn.geometry.bounds import row_bounds
+from sketchdnn.geometry.bounds import primitive_bounds, row_bounds
 from sketchdnn.geometry.table import sketches_to_table
 
 SMALL = st.integers(0, 12).map(lambda k: k / 4)
@@ -57,10 +57,10 @@ def test_dense_points_are_clustered_and_parallel_hatching_is_not_close() -> None
     assert list(proximity.close_pairs(table, *row_bounds(table), 1e-3)) == []
     for tolerance in (0.0, -1e-6, 1.0, math.nan):
         with pytest.raises(GeometryError, match="share of the size"):
-            proximity.absolute_tolerance(tolerance, np.zeros((1, 2)), np.ones((1, 2)))
-    far = np.full((1, 2), 1e9)
-    assert proximity.absolute_tolerance(1e-9, far, far + 1e-3) >= np.spacing(1e9)
-    assert proximity.absolute_tolerance(1e-4, np.zeros((1, 2)), np.array([[50.0, 20.0]])) == pytest.approx(5e-3)
+            proximity.absolute_tolerance(tolerance, (0.0, 0.0), (1.0, 1.0))
+    far = 1e9 + 1e-3
+    assert proximity.absolute_tolerance(1e-9, (1e9, 1e9), (far, far)) >= np.spacing(1e9)
+    assert proximity.absolute_tolerance(1e-4, (0.0, 0.0), (50.0, 20.0)) == pytest.approx(5e-3)
 
 
 @given(st.lists(primitives, min_size=1, max_size=20), st.floats(0, 5))
@@ -76,6 +76,7 @@ def test_box_pairs_are_complete(items: list[Primitive], distance: float) -> None
 def test_close_pairs_are_complete(items: list[Primitive], distance: float) -> None:
     table = sketches_to_table([items])
     found = set(proximity.close_pairs(table, *row_bounds(table), distance))
+    found &= set(proximity.few_close_pairs(items, [*map(primitive_bounds, items)], distance))
     drawn = [tessellate(p, 0.05) for p in items]
     for i, a in enumerate(drawn):
         for j in range(i):

@@ -91,7 +91,7 @@ def tangents(arrays: SketchArrays, contacts: Iterable[frozenset[int]]) -> Iterat
     shared, reach = set(contacts), arrays.reach
     if arrays.lines:
         offset = arrays.center[:, None] - arrays.start[None]
-        along = np.sum(offset * arrays.unit[None], axis=2)
+        along = _dot(offset, arrays.unit)
         off = np.abs(np.abs(_cross(arrays.unit[None], offset)) - arrays.radius[:, None])
         inside = (along > 0) & (along < arrays.length[None])
         for r, k in zip(*np.nonzero((off <= 2 * reach) & inside), strict=True):
@@ -120,7 +120,7 @@ def points_on_curves(arrays: SketchArrays) -> Iterator[Constraint]:
     at, reach, length = arrays.at[points], arrays.reach, arrays.length
     if arrays.lines:
         offset = at[:, None] - arrays.start[None]
-        along = np.sum(offset * arrays.unit[None], axis=2)
+        along = _dot(offset, arrays.unit)
         off = np.abs(_cross(arrays.unit[None], offset))
         own = (points[:, None] == roots[arrays.starts]) | (points[:, None] == roots[arrays.starts + 1])
         between = (along > 0) & (along < length[None])
@@ -178,7 +178,7 @@ def midpoints(arrays: SketchArrays) -> Iterator[Constraint]:
     """Points halfway between two others."""
     at, points = arrays.at[arrays.representatives], np.flatnonzero(arrays.is_point)
     for middle in points.tolist() if max(len(points), len(at) / 4) <= _MAX_MIDPOINTS else ():
-        off = np.abs(2 * at[middle] - at[:, None] - at[None]).max(axis=2)
+        off = _largest(2 * at[middle] - at[:, None] - at[None])
         off[middle], off[:, middle] = np.inf, np.inf
         for a, b in _pairs(off <= 2 * arrays.reach):
             yield Constraint(ConstraintType.MIDPOINT, (arrays.ref(middle), arrays.ref(a), arrays.ref(b)))
@@ -192,7 +192,7 @@ def rows(arrays: SketchArrays) -> Iterator[Constraint]:
     at, radius = arrays.center[circles], arrays.radius[circles]
     alike = np.abs(radius[:, None] - radius) <= np.minimum(2 * arrays.reach, _MAX_STRETCH * radius)
     for middle, k in enumerate(circles):
-        off = np.abs(2 * at[middle] - at[:, None] - at[None]).max(axis=2)
+        off = _largest(2 * at[middle] - at[:, None] - at[None])
         near = (off <= 2 * arrays.reach) & alike[middle] & alike[middle][:, None]
         near[middle], near[:, middle] = False, False
         near &= _lengths(at[:, None] - at[None]) > 4 * arrays.reach
@@ -212,7 +212,7 @@ def symmetric(arrays: SketchArrays) -> Iterator[Constraint]:
     for ref, start, unit, least in mirrors:
         offset = at - start
         image = start + 2 * np.outer(offset @ unit, unit) - offset
-        off = np.abs(image[:, None] - at[None]).max(axis=2)
+        off = _largest(image[:, None] - at[None])
         beside = np.abs(_cross(unit, offset)) > 2 * reach
         near = (off <= 2 * reach) & beside[:, None] & beside
         if near.any(axis=1).sum() >= max(least, 4.0):
@@ -222,6 +222,15 @@ def symmetric(arrays: SketchArrays) -> Iterator[Constraint]:
 
 def _cross(a: Floats, b: Floats) -> Floats:
     return np.asarray(a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0])
+
+
+def _dot(a: Floats, b: Floats) -> Floats:
+    return np.asarray(a[..., 0] * b[..., 0] + a[..., 1] * b[..., 1])
+
+
+def _largest(a: Floats) -> Floats:
+    """The larger coordinate of vectors."""
+    return np.asarray(np.maximum(np.abs(a[..., 0]), np.abs(a[..., 1])))
 
 
 def _lengths(a: Floats) -> Floats:

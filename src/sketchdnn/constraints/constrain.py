@@ -177,7 +177,7 @@ def _add_level(result: ConstrainResult, tolerance: float) -> ConstrainResult:
 def _with_solution(result: ConstrainResult, solution: Solution, constraints: tuple[Constraint, ...]) -> ConstrainResult:
     """The result after a further solution; inferred constraints that follow from the others are dropped."""
     solved = replace(solution.sketch, constraints=constraints)
-    solved = replace(solved, constraints=drop_redundant(solved, result.num_own, solution.dof))
+    solved = replace(solved, constraints=drop_redundant(solved, result.num_own, solution.dof).constraints)
     return replace(result, sketch=solved, displacement=result.displacement + solution.displacement)
 
 

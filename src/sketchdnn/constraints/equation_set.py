@@ -60,7 +60,7 @@ def equation_set(constraints: Constraints, variables: Variables, fixed: Collecti
     pairs = [variables.merged_parameters(constraint) for constraint in constraints]
     merging, redundant, conflicting = _merge(pairs, variables, fixed)
     variable_map = merging.variable_map()
-    f, touching = variable_map.initial, contacts(constraints, variables)
+    f, touching = variable_map.initial, tangent_contacts(constraints, variables)
     equations = free_arc_equations(variables, fixed)
     owners = [-1] * len(equations)
     unmerged = [i for i, several in enumerate(pairs) if several is None]
@@ -76,13 +76,12 @@ def equation_set(constraints: Constraints, variables: Variables, fixed: Collecti
 
 def free_arc_equations(variables: Variables, fixed: Collection[int]) -> list[Equation]:
     """The equations of all arcs that are not fixed."""
-    owners = np.repeat(variables.arcs, 2).tolist()
-    return [e for e, i in zip(arc_equations(variables), owners, strict=True) if i not in fixed]
+    return arc_equations(variables, [i for i in variables.arcs if i not in fixed])
 
 
 def unmerged_equations(constraints: Constraints, variables: Variables) -> list[list[Equation]]:
     """The equations of each constraint where no variables are merged; none for what the solver does not support."""
-    touching = contacts(constraints, variables)
+    touching = tangent_contacts(constraints, variables)
     return [constraint_equations(constraint, variables, variables.f, touching) or [] for constraint in constraints]
 
 
@@ -91,8 +90,22 @@ def constraint_residuals(sketch: Sketch, constraints: Constraints) -> list[float
     if not len(sketch):
         return [None] * len(constraints)
     variables = variables_of(sketch.primitives)
-    each = unmerged_equations(constraints, variables)
-    return [max((abs(residual(e, variables.f)) for e in equations), default=None) for equations in each]
+    f: list[float] = variables.f.tolist()
+    touching = tangent_contacts(constraints, variables)
+
+    def find_residual(constraint: Constraint) -> float | None:
+        if pairs := variables.merged_parameters(constraint):
+            return max(abs(f[a] - f[b]) for a, b in pairs)
+        equations = constraint_equations(constraint, variables, variables.f, touching) or ()
+        return max((abs(residual(e, variables.f)) for e in equations), default=None)
+
+    return [find_residual(constraint) for constraint in constraints]
+
+
+def tangent_contacts(constraints: Constraints, variables: Variables) -> dict[frozenset[int], int]:
+    """The `contacts` that equations of constraints depend on: those of tangency; none without tangents."""
+    is_tangent = any(constraint.type is ConstraintType.TANGENT for constraint in constraints)
+    return contacts(constraints, variables) if is_tangent else {}
 
 
 def contacts(constraints: Iterable[Constraint], variables: Variables) -> dict[frozenset[int], int]:
@@ -131,7 +144,7 @@ def _merge(
         for i, several in enumerate(pairs):
             if several is None or i in conflicting:
                 continue
-            before = merging.sets.parent.copy()
+            before = merging.sets.parent.copy() if one_by_one else []
             new = merging.merge(several)
             if new is None:
                 conflicting.add(i)

@@ -37,6 +37,10 @@ _T = ConstraintType
 _PAIRWISE = frozenset({_T.COINCIDENT, _T.CONCENTRIC, _T.COLLINEAR, _T.PARALLEL, _T.EQUAL})
 
 
+# The residuals of equations, and their derivatives by the variables.
+Evaluated = tuple[Floats, Floats]
+
+
 class Form(IntEnum):
     """How v and w are combined: not at all, v̂ × w, v̂ × ŵ, |v| − |w|."""
 
@@ -87,7 +91,7 @@ class System:
         pairs = ((self.base, other.base), (self.steps, other.steps), (self.kind, other.kind))
         return System(*(np.concatenate(pair, axis=1) for pair in pairs))
 
-    def evaluate(self, z: Floats) -> tuple[Floats, Floats]:
+    def evaluate(self, z: Floats) -> Evaluated:
         """The residual of each equation, and its derivatives by z. Vectors are complex numbers here."""
         five = self.base + self.steps @ z
         v, w = five[0] + 1j * five[1], five[2] + 1j * five[3]
@@ -155,9 +159,9 @@ def closest(equations: Sequence[Equation], f: Floats) -> Equation:
     return min(equations, key=lambda equation: abs(residual(equation, f)))
 
 
-def arc_equations(variables: Variables) -> list[Equation]:
-    """The ends of arcs lie on their circles: two equations for each arc."""
-    circles = [(variables.first[i], variables.radius[i]) for i in variables.arcs]
+def arc_equations(variables: Variables, arcs: Sequence[int] | None = None) -> list[Equation]:
+    """The ends of all or some arcs lie on their circles: two equations for each arc."""
+    circles = [(variables.first[i], variables.radius[i]) for i in (variables.arcs if arcs is None else arcs)]
     return [on_circle(end, circle) for circle in circles for end in (circle[0] + 1, circle[0] + 2)]
 
 
@@ -176,7 +180,7 @@ def constraint_equations(
         The equations; None for a constraint that the solver does not support.
     """
     refs, kind = constraint.refs, constraint.type
-    if Part.EXTERNAL in [ref.part for ref in refs]:
+    if any(ref.part is Part.EXTERNAL for ref in refs):
         return None
     if len(refs) > 2 and kind in _PAIRWISE:
         each = [constraint_equations(Constraint(kind, (refs[0], ref)), variables, f, contacts) for ref in refs[1:]]
@@ -301,8 +305,8 @@ def _equal(parameter: int, other: int, constant: float = 0.0) -> Equation:
 
 def _coincident(first: Ref, second: Ref, variables: Variables) -> list[Equation] | None:
     """Two points, a point on a curve, or two curves of one kind on each other."""
-    if equations := _equal_parameters(Constraint(_T.COINCIDENT, (first, second)), variables):
-        return equations
+    if pairs := variables.coinciding_parameters(first, second):
+        return [_equal(a, b) for a, b in pairs]
     if variables.point(first) is None:
         first, second = second, first
     point, line, other, circle = variables.point(first), *map(variables.ends, (first, second)), variables.circle(second)

@@ -11,6 +11,7 @@ A very large sketch is examined in pieces.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -27,7 +28,17 @@ from sketchdnn.geometry.proximity import DisjointSets, component_roots
 from . import candidates
 from .candidates import MAX_BEND, MAX_TURN, SketchArrays
 from .equation_set import contacts, free_arc_equations
-from .equations import Form, System, build, constraint_equations, likely_independent, outside, row_lengths, row_space
+from .equations import (
+    Evaluated,
+    Form,
+    System,
+    build,
+    constraint_equations,
+    likely_independent,
+    outside,
+    row_lengths,
+    row_space,
+)
 from .solve import least_squares
 from .variables import Constraints, Floats, Ints, VariableMap, VariableMerging, Variables, variables_of
 
@@ -94,8 +105,9 @@ def infer(
         raise GeometryError(f"the tolerance is a share of the size between 0 and 0.1, not {tolerance}")
     if not len(sketch):
         return ()
-    large = is_large(sketch)
-    merge = _InitialMerge(variables_of(sketch.primitives), tolerance, given, fixed, local=large)
+    variables = variables_of(sketch.primitives)
+    large = variables.num_parameters > MAX_PARAMETERS
+    merge = _InitialMerge(variables, tolerance, given, fixed, local=large)
     return _ranked(_infer_pieces(merge) if large else _infer_rounds(merge))
 
 
@@ -222,37 +234,36 @@ class _InitialMerge:
     def _level_lines(self, without: set[int]) -> list[Inferred]:
         """Lines along an axis, the most level first; the ends' coordinates merge at the mean of all that share them."""
         variables, variable_map = self.variables, self.merging.variable_map()
-        lines = [i for i in variables.lines if i not in without]
-        f = variable_map.initial
-        count = np.bincount(variable_map.index).astype(float)
-        count[variable_map.num_free :] = np.inf
-        k = np.array([2 * variables.first[i] for i in lines], dtype=int)
-        along = np.abs(np.stack([f[k + 2] - f[k], f[k + 3] - f[k + 1]]))
-        length = np.hypot(along[0], along[1])
-        a, b = variable_map.index[np.stack([k, k + 1])], variable_map.index[np.stack([k + 2, k + 3])]
-        allowed = _THREE_SIGMA * self.tolerance * np.sqrt(1 / count[a] + 1 / count[b])
-        off = along / np.maximum(allowed, 1e-300)
-        is_level = (along <= _MAX_LEAN * length) & (along <= self.reach[lines]) & (off <= 1) & (a != b)
-        axes, which = np.nonzero(is_level)
-        mean, weight = variable_map.start.tolist(), count.tolist()
+        index, mean = variable_map.index.tolist(), variable_map.start.tolist()
+        weight = np.bincount(variable_map.index).astype(float).tolist()
+        weight[variable_map.num_free :] = [math.inf] * (len(weight) - variable_map.num_free)
+        within, reach = _THREE_SIGMA * self.tolerance, self.reach.tolist()
+        level: list[tuple[float, int, int, float]] = []  # the rank, the axis, the line, and how far it is off
+        for i in variables.lines:
+            k = 2 * variables.first[i]
+            ends = [(index[k + axis], index[k + 2 + axis]) for axis in (0, 1)]
+            along = [abs(mean[b] - mean[a]) for a, b in ends]
+            least = min(_MAX_LEAN * math.hypot(*along), reach[i])
+            for axis, (a, b) in enumerate(ends):
+                if along[axis] <= least and a != b and i not in without:
+                    off = along[axis] / max(within * math.sqrt(1 / weight[a] + 1 / weight[b]), 1e-300)
+                    if off <= 1:
+                        level.append((round(off, 9), axis, i, off))
         sets = DisjointSets(len(mean))
         accepted: list[Inferred] = []
-        for n in np.argsort(off[axes, which].round(9), kind="stable").tolist():
-            axis, line = int(axes[n]), int(which[n])
-            p, q = sets.find(int(a[axis, line])), sets.find(int(b[axis, line]))
-            most = _THREE_SIGMA * self.tolerance * (1 / weight[p] + 1 / weight[q]) ** 0.5
-            if p == q or abs(mean[p] - mean[q]) > most:
-                continue
-            column = int(k[line]) + axis
-            if not self.merging.merge([(column, column + 2)]):
+        for _, axis, i, off in sorted(level):
+            column = 2 * variables.first[i] + axis
+            p, q = sets.find(index[column]), sets.find(index[column + 2])
+            most = within * (1 / weight[p] + 1 / weight[q]) ** 0.5
+            if p == q or abs(mean[p] - mean[q]) > most or not self.merging.merge([(column, column + 2)]):
                 continue
             sets.union(p, q)
-            total, shared = weight[p] + weight[q], mean[p] if weight[p] == np.inf else mean[q]
-            if total < np.inf:
+            total, shared = weight[p] + weight[q], mean[p] if weight[p] == math.inf else mean[q]
+            if total < math.inf:
                 shared = (mean[p] * weight[p] + mean[q] * weight[q]) / total
             mean[min(p, q)], weight[min(p, q)] = shared, total
             kind = ConstraintType.VERTICAL if axis == 0 else ConstraintType.HORIZONTAL
-            accepted.append(Inferred(Constraint(kind, (Ref(lines[line]),)), 1, float(off[axis, line])))
+            accepted.append(Inferred(Constraint(kind, (Ref(i),)), 1, off))
         return accepted
 
 
@@ -271,11 +282,14 @@ class _Inference:
                 equations += constraint_equations(constraint, variables, f, self.contacts) or ()
         self.z = np.zeros(self.variable_map.num_free)
         system = build(equations, self.variable_map)
+        drawn: Evaluated | None = None
         if equations:
-            system = system.take(likely_independent(system.evaluate(self.z)[1], _NEW))
+            drawn = system.evaluate(self.z)
+            chosen = likely_independent(drawn[1], _NEW)
+            system, drawn = system.take(chosen), (drawn[0][chosen], drawn[1][chosen])
         self.owners = [0] * len(system)  # of each equation: the id of an accepted constraint
         self.arrays = SketchArrays(variables, merge.point_sets.roots(), 2 * _THREE_SIGMA * tolerance)
-        self._update(system, *self._solve(system)[::2])
+        self._update(system, *self._solve(system, drawn)[::2])
 
     @property
     def constraints(self) -> list[Constraint]:
@@ -283,6 +297,8 @@ class _Inference:
 
     def accept(self, guesses: Constraints) -> None:
         """Accept the candidates that the tolerance explains, closest first, and solve."""
+        if not guesses:
+            return
         f = self.variable_map.parameters(self.z)
         equations = [constraint_equations(guess, self.variables, f, self.contacts) or [] for guess in guesses]
         system = build([e for own in equations for e in own], self.variable_map)
@@ -346,8 +362,8 @@ class _Inference:
             z, _, rows = self._solve(system)
         self._update(system, z, rows)
 
-    def _solve(self, system: System) -> tuple[Floats, Floats, Floats]:
-        return least_squares(system, self.z, steps=6, tolerance=_ROUND_TOLERANCE * self.tolerance)
+    def _solve(self, system: System, start: Evaluated | None = None) -> tuple[Floats, Floats, Floats]:
+        return least_squares(system, self.z, steps=6, tolerance=_ROUND_TOLERANCE * self.tolerance, start=start)
 
     def _update(self, system: System, z: Floats, rows: Floats) -> None:
         self.system, self.z = system, z

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 
 import numpy as np
 from scipy import sparse
@@ -18,7 +19,7 @@ from sketchdnn.errors import GeometryError
 from sketchdnn.geometry import Constraint, Sketch
 
 from .equation_set import Block, Freedom, blocks, equation_set, primitive_freedom
-from .equations import ZERO_ROW, System, adds_rank, likely_independent, orthonormal, outside, row_lengths
+from .equations import ZERO_ROW, Evaluated, System, adds_rank, likely_independent, orthonormal, outside, row_lengths
 from .variables import Constraints, Floats, Ints, VariableMap, Variables, variables_of
 
 # An equation with a smaller residual, as a share of the sketch's size or in radians, holds.
@@ -35,9 +36,10 @@ _DENSE = 300
 _SPARSE_ROUNDS = 6
 # An equation that follows from others where the sketch is drawn, to within this share of itself, may follow from them.
 _LIKELY_NEW = 0.02
+FindFreedom = Callable[[], tuple[Freedom, ...]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Solution:
     """The solved sketch. Displacement and residual are shares of the sketch's size.
 
@@ -50,8 +52,9 @@ class Solution:
         conflicting: Constraints that conflict with others and were left out.
         unsupported: Constraints of a kind, or on parts, for which the solver has no equation.
         warning: Why the sketch was not solved.
-        freedom: The freedom of each primitive.
         skipped: Constraints in a block that is too large to solve.
+        find_freedom: Finds `freedom`, which takes a third of the time of the solution and is rarely needed.
+            None where it is unknown.
     """
 
     sketch: Sketch
@@ -62,8 +65,13 @@ class Solution:
     conflicting: tuple[Constraint, ...] = ()
     unsupported: tuple[Constraint, ...] = ()
     warning: str | None = None
-    freedom: tuple[Freedom, ...] = ()
     skipped: tuple[Constraint, ...] = ()
+    find_freedom: FindFreedom | None = field(default=None, repr=False, compare=False)
+
+    @cached_property
+    def freedom(self) -> tuple[Freedom, ...]:
+        """The freedom of each primitive; empty if unknown."""
+        return self.find_freedom() if self.find_freedom else ()
 
 
 def solve(
@@ -112,7 +120,6 @@ def solve(
     residual = max([rounding, *(part.residual for part in solved)])
     largest = float(np.abs(variables.moves(f)).max())
     over = {ref.primitive for i in (*redundant, *conflicting) for ref in given[i].refs} - set(fixed)
-    freedom = _freedom(variables, equations.variable_map, f, [*zip(parts, solved, strict=True)])
     primitives, warning = sketch.primitives, None
     if skipped:
         count = max(len(block.columns) for block in parts if block.too_large)
@@ -139,19 +146,24 @@ def solve(
         conflicting=constraints_of(conflicting),
         unsupported=constraints_of(equations.unsupported),
         warning=warning,
-        freedom=tuple(Freedom.OVER if i in over else free for i, free in enumerate(freedom)),
         skipped=constraints_of(skipped),
+        find_freedom=partial(_freedom, variables, equations.variable_map, f, parts, solved, over),
     )
 
 
 def _freedom(
-    variables: Variables, variable_map: VariableMap, f: Floats, solved: Sequence[tuple[Block, BlockSolution]]
-) -> list[Freedom]:
+    variables: Variables,
+    variable_map: VariableMap,
+    f: Floats,
+    parts: Sequence[Block],
+    solved: Sequence[BlockSolution],
+    over: Collection[int | None],
+) -> tuple[Freedom, ...]:
     """The freedom of each primitive; one without a constraint is free, even if it is alone."""
     untouched = np.bincount(variable_map.index, minlength=len(variable_map.start)) == 1
     untouched[variable_map.num_free :] = False
     held = []
-    for block, part in solved:
+    for block, part in zip(parts, solved, strict=True):
         if part.rows:
             rows = block.system.take(part.rows).evaluate(part.z)[1]
             held.append((block.columns, orthonormal(rows)[0]))
@@ -159,7 +171,8 @@ def _freedom(
             untouched[block.columns] &= ~rows[constrained].any(axis=0)
     alone = np.append(untouched[variable_map.index], True)[variables.rows].all(axis=1)
     freedom = primitive_freedom(variables, f, variable_map, held)
-    return [Freedom.FREE if is_alone else own for own, is_alone in zip(freedom, alone.tolist(), strict=True)]
+    own = [Freedom.FREE if is_alone else each for each, is_alone in zip(freedom, alone.tolist(), strict=True)]
+    return tuple(Freedom.OVER if i in over else each for i, each in enumerate(own))
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +199,7 @@ def solve_block(block: Block) -> BlockSolution:
     before = _largest(residuals)
     chosen = likely_independent(rows, _LIKELY_NEW)
     some = system if len(chosen) == len(system) else system.take(chosen)
-    z = nearest_solution(some, z, steps=25)
+    z = nearest_solution(some, z, steps=25, start=(residuals[chosen], rows[chosen]))
     residuals, rows = system.evaluate(z)
     if _largest(residuals) <= HOLDS and _spans(rows, chosen):
         redundant = {*block.owners} - {block.owners[i] for i in chosen} - {-1}
@@ -215,8 +228,10 @@ def _spans(rows: Floats, chosen: Ints) -> bool:
     return bool((np.einsum("ij,ij->i", rest, rest) <= (_REDUNDANT * np.maximum(length, ZERO_ROW)) ** 2).all())
 
 
-def nearest_solution(system: System, z: Floats, steps: int = 40) -> Floats:
+def nearest_solution(system: System, z: Floats, steps: int = 40, start: Evaluated | None = None) -> Floats:
     """From variables near a solution of independent equations to the solution nearest to the drawing.
+
+    `start` are the residuals and derivatives at z, if they are known.
 
     Each step solves the equations to first order and goes back along them toward the drawing. Where the equations are
     curved, the stride adapts to how far the step before fell short or went beyond.
@@ -225,7 +240,8 @@ def nearest_solution(system: System, z: Floats, steps: int = 40) -> Floats:
         return np.zeros_like(z)
     stride, ahead = 1.0, np.zeros_like(z)
     for step in range(steps):
-        c, j = system.evaluate(z)
+        c, j = start or system.evaluate(z)
+        start = None
         shortest_step = _pseudo_inverse(j)
         if shortest_step is None:
             return z
@@ -259,14 +275,18 @@ def _pseudo_inverse(j: Floats) -> Callable[[Floats], Floats] | None:
 
 @np.errstate(over="ignore", invalid="ignore")  # an overflow counts as a large residual
 def least_squares(
-    system: System, z: Floats, steps: int = _MAX_STEPS, tolerance: float = HOLDS / 10
+    system: System,
+    z: Floats,
+    steps: int = _MAX_STEPS,
+    tolerance: float = HOLDS / 10,
+    start: Evaluated | None = None,
 ) -> tuple[Floats, Floats, Floats]:
-    """Damped least squares (Levenberg-Marquardt) for equations of any rank, from z.
+    """Damped least squares (Levenberg-Marquardt) for equations of any rank, from z; `start` are those at z, if known.
 
     Returns:
         The variables, the residuals there, and their derivatives.
     """
-    c, j = system.evaluate(z)
+    c, j = start or system.evaluate(z)
     cost, damping = float(c @ c), 1e-7
     for _ in range(steps):
         if not len(c) or _largest(c) < tolerance:

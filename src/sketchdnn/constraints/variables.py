@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import zip_longest
 
@@ -20,7 +20,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sketchdnn.errors import GeometryError
-from sketchdnn.geometry import TAU, Arc, Circle, Constraint, ConstraintType, Line, Part, Point, Primitive, Ref, Vec
+from sketchdnn.geometry import (
+    TAU,
+    Arc,
+    Circle,
+    Constraint,
+    ConstraintType,
+    Line,
+    Part,
+    Point,
+    Primitive,
+    Ref,
+    Vec,
+    bounds,
+)
 from sketchdnn.geometry.proximity import DisjointSets
 
 Floats = NDArray[np.float64]
@@ -40,6 +53,9 @@ _PARTS: dict[type[Primitive], tuple[Part, ...]] = {
 }
 # Constants further apart than this share of the sketch's size are different.
 _SAME_CONSTANT = 1e-9
+_T = ConstraintType
+# Types of constraints that may equate parameters of the first item and of each other one.
+_MERGING_PAIRS = (_T.COINCIDENT, _T.CONCENTRIC, _T.EQUAL)
 
 
 @lru_cache(maxsize=4)
@@ -60,18 +76,26 @@ class Variables:
         self.lines = [i for i, p in enumerate(self.primitives) if isinstance(p, Line)]
         self.arcs = [i for i, p in enumerate(self.primitives) if isinstance(p, Arc)]
         self.first: list[int] = []  # each primitive's first point
+        self.parts = [_PARTS[type(p)] for p in self.primitives]
         at: list[Vec] = []
         radii: dict[int, float] = {}
         for i, p in enumerate(self.primitives):
             self.first.append(len(at))
-            for part in _PARTS[type(p)]:
-                self.points.append((i, part))
-                at.append(p.at if isinstance(p, Point) else getattr(p, part.value))
-            if isinstance(p, Circle | Arc):
-                radii[i] = p.radius
-        low, high = _box(self.primitives)
-        self.shift = ((low[0] + high[0]) / 2, (low[1] + high[1]) / 2)
-        self.scale = max(high[0] - low[0], high[1] - low[1]) or 1.0
+            self.points += [(i, part) for part in self.parts[i]]
+            match p:
+                case Line():
+                    at += (p.start, p.end)
+                case Point():
+                    at.append(p.at)
+                case Circle():
+                    at.append(p.center)
+                    radii[i] = p.radius
+                case Arc():
+                    at += (p.center, p.start, p.end)
+                    radii[i] = p.radius
+        box = bounds(self.primitives)
+        self.shift = box.center
+        self.scale = max(box.width, box.height) or 1.0
         self.num_points = len(at)
         self.point_index: dict[tuple[int | None, Part], int] = {of: k for k, of in enumerate(self.points)}
         self.point_index |= {(None, part): self.num_points + k for k, part in enumerate(OUTSIDE)}
@@ -116,9 +140,13 @@ class Variables:
 
     def point(self, ref: Ref) -> int | None:
         """The point that a reference names, if it names one."""
-        if ref.part is Part.X_AXIS or ref.part is Part.Y_AXIS:
-            return None
-        return self.point_index.get((ref.primitive, Part.POINT if ref.part is Part.WHOLE else ref.part))
+        i, part = ref.primitive, ref.part
+        if i is None:
+            return self.num_points if part is Part.ORIGIN else None
+        parts = self.parts[i]
+        if part in parts:
+            return self.first[i] + parts.index(part)
+        return self.first[i] if part is Part.WHOLE and parts == _PARTS[Point] else None
 
     def center(self, ref: Ref) -> int | None:
         """The point that a reference names; the center of a circle or arc."""
@@ -141,30 +169,39 @@ class Variables:
 
     def merged_parameters(self, constraint: Constraint) -> list[Pair] | None:
         """The pairs of parameters that a constraint equates; None for a constraint that needs an equation."""
-        t, refs = ConstraintType, constraint.refs
-        match constraint.type:
-            case t.COINCIDENT | t.CONCENTRIC | t.EQUAL if len(refs) > 1:
-                pairs = [self._merged_by(constraint.type, refs[0], other) for other in refs[1:]]
-                return None if None in pairs else [pair for several in pairs for pair in several or ()]
-            case t.HORIZONTAL | t.VERTICAL:
-                axis = 1 if constraint.type is t.HORIZONTAL else 0
-                points = [point for ref in refs if (point := self.point(ref)) is not None]
-                ends = [(points[0], point) for point in points[1:]]  # the first point with each other one
-                if not ends or len(points) < len(refs):
-                    ends = [line for ref in refs if (line := self.ends(ref))]
-                    if len(ends) < len(refs):
-                        return None
-                return [(2 * a + axis, 2 * b + axis) for a, b in ends]
-        return None
+        kind, refs = constraint.type, constraint.refs
+        if kind is _T.HORIZONTAL or kind is _T.VERTICAL:
+            axis = 1 if kind is _T.HORIZONTAL else 0
+            points = [point for ref in refs if (point := self.point(ref)) is not None]
+            ends = [(points[0], point) for point in points[1:]]  # the first point with each other one
+            if not ends or len(points) < len(refs):
+                ends = [line for ref in refs if (line := self.ends(ref))]
+                if len(ends) < len(refs):
+                    return None
+            return [(2 * a + axis, 2 * b + axis) for a, b in ends]
+        if kind not in _MERGING_PAIRS or len(refs) < 2:
+            return None
+        merged: list[Pair] = []
+        for other in refs[1:]:
+            pairs = self._merged_by(kind, refs[0], other)
+            if pairs is None:
+                return None
+            merged += pairs
+        return merged
+
+    def coinciding_parameters(self, first: Ref, second: Ref) -> list[Pair] | None:
+        """The pairs of parameters that are equal where two references coincide; None if that needs an equation."""
+        return self._merged_by(_T.COINCIDENT, first, second)
 
     def _merged_by(self, kind: ConstraintType, first: Ref, second: Ref) -> list[Pair] | None:
+        if kind is not _T.EQUAL:
+            find = self.center if kind is _T.CONCENTRIC else self.point
+            a, b = find(first), find(second)
+            if a is not None and b is not None:
+                return [(2 * a, 2 * b), (2 * a + 1, 2 * b + 1)]
         one, two = self.circle(first), self.circle(second)
-        if kind is ConstraintType.EQUAL:
+        if kind is _T.EQUAL:
             return [(one[1], two[1])] if one and two else None
-        find = self.center if kind is ConstraintType.CONCENTRIC else self.point
-        a, b = find(first), find(second)
-        if a is not None and b is not None:
-            return [(2 * a, 2 * b), (2 * a + 1, 2 * b + 1)]
         if one and two:
             return [(2 * one[0], 2 * two[0]), (2 * one[0] + 1, 2 * two[0] + 1), (one[1], two[1])]
         return None
@@ -189,18 +226,18 @@ class Variables:
         first = (f[k] * self.scale + a, f[k + 1] * self.scale + b)
         match p:
             case Line():
-                return replace(p, start=first, end=(f[k + 2] * self.scale + a, f[k + 3] * self.scale + b))
+                return Line(first, (f[k + 2] * self.scale + a, f[k + 3] * self.scale + b), p.construction)
             case Point():
-                return replace(p, at=first)
+                return Point(first, p.construction)
             case Circle():
-                return replace(p, center=first, radius=f[self.radius[i]] * self.scale)
+                return Circle(first, f[self.radius[i]] * self.scale, p.construction)
             case Arc():
                 begin = math.atan2(f[k + 3] - f[k + 1], f[k + 2] - f[k])
                 end = math.atan2(f[k + 5] - f[k + 1], f[k + 4] - f[k])
                 sweep = (end - begin) % TAU if far else p.sweep + math.remainder(end - begin - p.sweep, TAU)
                 if not 0 < sweep < TAU:
                     raise GeometryError("an arc turned inside out")
-                return replace(p, center=first, radius=f[self.radius[i]] * self.scale, start_angle=begin, sweep=sweep)
+                return Arc(first, f[self.radius[i]] * self.scale, begin, sweep, p.construction)
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,22 +318,3 @@ class VariableMerging:
         start = f[order] + np.bincount(index, weights=f - f[roots], minlength=len(order)) / count
         start[len(free) :] = f[constant]
         return VariableMap(index, len(free), start, np.sqrt(count[: len(free)]))
-
-
-def _box(primitives: Primitives) -> tuple[Vec, Vec]:
-    """As `geometry.bounds`, which is made for many primitives and slow for a few."""
-    at: list[Vec] = []
-    for p in primitives:
-        match p:
-            case Point():
-                at.append(p.at)
-            case Line():
-                at += (p.start, p.end)
-            case Circle((x, y), r):
-                at += ((x - r, y - r), (x + r, y + r))
-            case Arc((x, y), r):
-                extremes = enumerate(((x + r, y), (x, y + r), (x - r, y), (x, y - r)))
-                at += (p.start, p.end)
-                at += [place for q, place in extremes if (q * TAU / 4 - p.start_angle) % TAU <= p.sweep]
-    xs, ys = zip(*at, strict=True)
-    return (min(xs), min(ys)), (max(xs), max(ys))

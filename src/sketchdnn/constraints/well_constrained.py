@@ -16,16 +16,17 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import qr, solve_triangular
+from scipy.linalg.lapack import dgeqp3, dtrtrs
 
 from sketchdnn.errors import SketchError
 from sketchdnn.geometry import Arc, Circle, Constraint, ConstraintType, Line, Part, Ref, Sketch, bounds
 from sketchdnn.geometry.constraints import PARTS_OF_KIND, ref_point
 
 from .equation_set import EquationSet, blocks, unmerged_equations
-from .equations import ZERO_ROW, Equation, Span, arc_equations, build, row_lengths
+from .equations import ZERO_ROW, Equation, Span, arc_equations, build, orthonormal, row_lengths
 from .solve import Solution, solve
 from .variables import Constraints, Floats, Primitives, VariableMerging, Variables, variables_of
 
@@ -53,7 +54,14 @@ _POINTS = (Part.START, Part.END, Part.CENTER, Part.POINT)
 _ORIGIN, _X, _Y = (Ref(None, part) for part in (Part.ORIGIN, Part.X_AXIS, Part.Y_AXIS))
 
 
-def drop_redundant(sketch: Sketch, num_user: int, dof: int) -> tuple[Constraint, ...]:
+class Remaining(NamedTuple):
+    """The constraints that are left, and the solution with them; None if all are left."""
+
+    constraints: tuple[Constraint, ...]
+    solution: Solution | None = None
+
+
+def drop_redundant(sketch: Sketch, num_user: int, dof: int) -> Remaining:
     """Drop the constraints of a solved sketch that follow from the others.
 
     If only one of the two equations of a constraint is redundant, the constraint is replaced by one for the other
@@ -70,25 +78,25 @@ def drop_redundant(sketch: Sketch, num_user: int, dof: int) -> tuple[Constraint,
     """
     constraints = sketch.constraints
     if len(constraints) <= num_user or not len(sketch):
-        return constraints
+        return Remaining(constraints)
     variables = variables_of(sketch.primitives)
     each = [arc_equations(variables), *unmerged_equations(constraints, variables)]
     equations, owners = [*chain.from_iterable(each)], [i for i, own in enumerate(each, -1) for _ in own]
     variable_map = VariableMerging(variables).variable_map()
     if variable_map.num_free - len(equations) == dof:
-        return constraints  # every equation is independent
+        return Remaining(constraints)  # every equation is independent
     every = EquationSet(variable_map, equations, owners)
     remaining = _relax_midpoints(sketch, *_drop_dependent(every, constraints, num_user), dof)
     check = solve(sketch, remaining)
     if check.dof == dof and not _redundant_ids(check.redundant, remaining[num_user:]):
-        return tuple(remaining)
+        return Remaining(tuple(remaining), check)
     # The equation of a tangent constraint depends on whether other constraints join the two curves at a point. Dropping
     # one of those changes the equation, so the result can be wrong. Start over, and drop only the constraints that the
     # solver reports as redundant.
     remaining = list(constraints)
-    while redundant := _redundant_ids(solve(sketch, remaining).redundant, remaining[num_user:]):
+    while redundant := _redundant_ids((check := solve(sketch, remaining)).redundant, remaining[num_user:]):
         remaining = [c for k, c in enumerate(remaining) if k < num_user or id(c) not in redundant]
-    return tuple(remaining)
+    return Remaining(tuple(remaining), check)
 
 
 def find_conflicts(sketch: Sketch, max_move: float, fixed: Collection[int] = ()) -> list[Constraint]:
@@ -238,18 +246,22 @@ def _left_null_space(rows: Floats) -> Floats:
     """Compute an orthonormal basis, as columns, of the linear combinations of rows that are zero."""
     length = row_lengths(rows)
     unit_rows = np.where(length[:, None] > ZERO_ROW, rows / np.maximum(length, ZERO_ROW)[:, None], 0.0)
-    r, order = qr(unit_rows.T, mode="r", pivoting=True)
+    r, order, _, _, _ = dgeqp3(unit_rows.T)
+    order -= 1  # from LAPACK's numbers
     rank = int((np.abs(r.diagonal()) > _DEPENDENCE_TOLERANCE).sum())
     null_space = np.zeros((len(rows), len(rows) - rank))
     if rank:
-        null_space[order[:rank]] = -solve_triangular(r[:rank, :rank], r[:rank, rank:])
+        null_space[order[:rank]] = -dtrtrs(r[:rank, :rank], r[:rank, rank:])[0]
     null_space[order[rank:]] = np.eye(len(rows) - rank)
-    return np.asarray(qr(null_space, mode="economic")[0])
+    return orthonormal(null_space.T)[0]
 
 
 def _null_space_without(null_space: Floats, rows: Sequence[int]) -> Floats | None:
     """Compute the null space after some rows are removed; None if these rows do not follow from the others."""
-    _, singular_values, vt = np.linalg.svd(null_space[rows])
+    some = null_space[rows]
+    if np.einsum("ij,ij->i", some, some).min() <= _DEPENDENCE_TOLERANCE**2:
+        return None  # no row is shorter than the smallest singular value
+    _, singular_values, vt = np.linalg.svd(some)
     if len(singular_values) < len(rows) or singular_values[-1] <= _DEPENDENCE_TOLERANCE:
         return None
     return np.asarray(null_space @ vt[len(singular_values) :].T)

@@ -14,12 +14,15 @@ import numpy as np
 
 from sketchdnn.errors import GeometryError
 
-from .primitives import TAU, Kind, Primitive, Vec
+from .primitives import TAU, Arc, Circle, Kind, Line, Point, Primitive, Vec
 from .sketch import Sketch
-from .table import Floats, PrimitiveTable, sketches_to_table
+from .table import Floats, PrimitiveTable
 
 # Squares and inverses of larger numbers stay within the range of floating point.
 SMALLEST_EXTENT = 1e-150
+# The directions in which a circle reaches furthest along each axis.
+_ALONG_X = ((1.0, 0.0), (-1.0, math.pi))
+_ALONG_Y = ((1.0, math.pi / 2), (-1.0, -math.pi / 2))
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,12 @@ class Box:
     def center(self) -> Vec:
         return ((self.low[0] + self.high[0]) / 2, (self.low[1] + self.high[1]) / 2)
 
+    def is_within(self, other: Box, slack: float) -> bool:
+        """Whether it sticks out of another box by no more than `slack`."""
+        (x0, y0), (x1, y1) = other.low, other.high
+        inside = self.low[0] >= x0 - slack and self.low[1] >= y0 - slack
+        return inside and self.high[0] <= x1 + slack and self.high[1] <= y1 + slack
+
 
 def bounds(sketch: Sketch | Sequence[Primitive]) -> Box:
     """The smallest box around all primitives.
@@ -58,8 +67,24 @@ def bounds(sketch: Sketch | Sequence[Primitive]) -> Box:
     """
     if len(sketch) == 0:
         raise GeometryError("an empty sketch has no bounds")
-    low_x, low_y, high_x, high_y = table_bounds(sketches_to_table([sketch]))[0].tolist()
-    return Box((low_x, low_y), (high_x, high_y))
+    low_x, low_y, high_x, high_y = zip(*map(primitive_bounds, sketch), strict=True)
+    return Box((float(min(low_x)), float(min(low_y))), (float(max(high_x)), float(max(high_y))))
+
+
+def primitive_bounds(p: Primitive) -> tuple[float, float, float, float]:
+    """Low x, low y, high x and high y of one primitive."""
+    match p:
+        case Line((x0, y0), (x1, y1)):
+            return min(x0, x1), min(y0, y1), max(x0, x1), max(y0, y1)
+        case Circle((x, y), r):
+            return x - r, y - r, x + r, y + r
+        case Point((x, y)):
+            return x, y, x, y
+        case Arc((x, y), r, start, sweep):
+            (x0, y0), (x1, y1) = p.start, p.end
+            xs = [x + sign * r for sign, direction in _ALONG_X if (direction - start) % TAU <= sweep]
+            ys = [y + sign * r for sign, direction in _ALONG_Y if (direction - start) % TAU <= sweep]
+            return min(x0, x1, *xs), min(y0, y1, *ys), max(x0, x1, *xs), max(y0, y1, *ys)
 
 
 def table_bounds(table: PrimitiveTable) -> Floats:

@@ -27,6 +27,8 @@ class Part(StrEnum):
     X_AXIS = "x_axis"
     Y_AXIS = "y_axis"
 
+    __hash__ = str.__hash__  # that of `Enum` is slow, and references are keys of many dictionaries
+
 
 OUTSIDE = frozenset({Part.EXTERNAL, Part.ORIGIN, Part.X_AXIS, Part.Y_AXIS})
 PARTS_OF_KIND: Mapping[Kind, frozenset[Part]] = {
@@ -61,6 +63,8 @@ class ConstraintType(StrEnum):
     DIAMETER = "diameter"
     ANGLE = "angle"
     OTHER = "other"
+
+    __hash__ = str.__hash__
 
 
 # Dimensions whose value is a length and scales with the sketch. An angle is in radians.

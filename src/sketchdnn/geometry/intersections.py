@@ -13,13 +13,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice
 
-from .bounds import row_bounds
+from .bounds import primitive_bounds, row_bounds
 from .primitives import TAU, Arc, Circle, Line, Point, Primitive, Vec, on_circle
-from .proximity import MAX_PAIRS, MAX_RESULTS, TOLERANCE, absolute_tolerance, close_pairs
+from .proximity import MAX_PAIRS, MAX_RESULTS, TOLERANCE, absolute_tolerance, close_pairs, few_close_pairs
 from .sketch import Sketch
 from .table import sketches_to_table
 
 Curve = Line | Arc | Circle
+# Pairs of more primitives are found with arrays.
+_FEW = 48
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,10 +235,16 @@ def distinct_pairs(
     if not items:
         return [], tolerance, iter(())
     copies, unique = find_duplicates(items.items())
-    table = sketches_to_table([[items[i] for i in unique]])
-    low, high = row_bounds(table)
-    distance = absolute_tolerance(tolerance, low, high)
-    return copies, distance, ((unique[i], unique[j]) for i, j in close_pairs(table, low, high, distance))
+    primitives = [items[i] for i in unique]
+    boxes = [primitive_bounds(p) for p in primitives]
+    low_x, low_y, high_x, high_y = zip(*boxes, strict=True)
+    distance = absolute_tolerance(tolerance, (min(low_x), min(low_y)), (max(high_x), max(high_y)))
+    if len(primitives) <= _FEW:
+        pairs = few_close_pairs(primitives, boxes, distance)
+    else:
+        table = sketches_to_table([primitives])
+        pairs = close_pairs(table, *row_bounds(table), distance)
+    return copies, distance, ((unique[i], unique[j]) for i, j in pairs)
 
 
 def find_duplicates(items: Iterable[tuple[int, Primitive]]) -> tuple[list[Overlap], list[int]]:

@@ -11,14 +11,14 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import permutations
 
 import numpy as np
 
-from .bounds import row_bounds
+from .bounds import Box, bounds
 from .intersections import Curve, distance_to_curve
 from .primitives import Arc, Circle, Line, Vec
 from .proximity import box_pairs, cluster_points
-from .table import Floats, sketches_to_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +202,8 @@ def _paths(graph: Graph, half_edges: set[int]) -> Iterator[list[int]]:
 # Where on a curve a point is tested for being inside another: the golden section, a fraction that drawings rarely use.
 # Middles and quarters often lie on the chord of another curve, where rounding decides the side.
 _ALONG = 0.381966
+# The boxes of more closed curves are compared as arrays.
+_FEW = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,11 +256,9 @@ def nest_closed_curves(
     parents: list[int | None] = [None] * len(closed_curves)
     if len(closed_curves) < 2:
         return parents
-    corners = row_bounds(sketches_to_table([[piece for curve in closed_curves for piece in curve.pieces]]))
-    starts = np.cumsum([0] + [len(curve.pieces) for curve in closed_curves[:-1]])
-    low, high = np.minimum.reduceat(corners[0], starts), np.maximum.reduceat(corners[1], starts)
-    area = np.array([curve.area for curve in closed_curves])
-    for inner, outer in _nested_boxes(low, high, area, slack):
+    boxes = [bounds(curve.pieces) for curve in closed_curves]
+    area = [curve.area for curve in closed_curves]
+    for inner, outer in _nested_boxes(boxes, area, slack):
         parent, pair = parents[inner], (min(inner, outer), max(inner, outer))
         if (parent is not None and area[parent] <= area[outer]) or pair in crossing:
             continue
@@ -268,8 +268,14 @@ def nest_closed_curves(
     return parents
 
 
-def _nested_boxes(low: Floats, high: Floats, area: Floats, slack: float) -> Iterator[tuple[int, int]]:
+def _nested_boxes(boxes: Sequence[Box], areas: Sequence[float], slack: float) -> Iterator[tuple[int, int]]:
     """Pairs (inner, outer) by area, where the box of the inner one is inside that of the outer one."""
+    if len(boxes) <= _FEW:
+        for inner, outer in permutations(range(len(boxes)), 2):
+            if areas[inner] < areas[outer] and boxes[inner].is_within(boxes[outer], slack):
+                yield inner, outer
+        return
+    low, high, area = np.array([b.low for b in boxes]), np.array([b.high for b in boxes]), np.array(areas)
     for a, b in box_pairs(low, high):
         inner, outer = np.where(area[a] < area[b], (a, b), (b, a))
         boxed = (low[inner] >= low[outer] - slack) & (high[inner] <= high[outer] + slack)

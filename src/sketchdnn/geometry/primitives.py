@@ -44,6 +44,8 @@ class Kind(IntEnum):
         """
         return self.name.lower()
 
+    __hash__ = int.__hash__  # that of `Enum` is slow
+
 
 @dataclass(frozen=True, slots=True)
 class Line:
@@ -160,7 +162,7 @@ def on_circle(center: Vec, radius: float, angle: float) -> Vec:
 
 def _check_values(what: str, *values: float, radius: float = 1.0) -> None:
     for value in (*values, radius):
-        if not -LARGEST_COORDINATE <= value <= LARGEST_COORDINATE:  # the comparison is False for NaN
+        if not -1e12 <= value <= 1e12:  # `LARGEST_COORDINATE`; the comparison is False for NaN
             reason = "is not a number" if math.isnan(value) else f"is beyond ±{LARGEST_COORDINATE:g}"
             raise GeometryError(f"{what} has a value that {reason}")
     if radius <= 0:

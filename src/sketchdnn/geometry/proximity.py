@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sketchdnn.errors import GeometryError
 
-from .primitives import Kind, Vec
+from .primitives import Kind, Line, Point, Primitive, Vec
 from .table import Floats, PrimitiveTable
 
 # Points nearer than this share of the sketch's size are one: many files keep only five digits.
@@ -28,13 +28,16 @@ CHUNK = 1 << 17
 NEIGHBORS = ((0, 1), (0, 2), (1, -2), (1, -1), (1, 0), (1, 1), (1, 2), (2, -1), (2, 0), (2, 1))
 
 
-def absolute_tolerance(tolerance: float, low: Floats, high: Floats) -> float:
-    """A share of the size of all boxes as a length, at least what the coordinates can resolve."""
+def absolute_tolerance(tolerance: float, low: Vec, high: Vec) -> float:
+    """A share of the size of a box as a length, at least what the coordinates can resolve."""
     if not 0 < tolerance < 1:
         raise GeometryError(f"a tolerance is a share of the size, between 0 and 1, not {tolerance}")
-    lowest, highest = low.min(axis=0), high.max(axis=0)
-    size, largest = float(np.max(highest - lowest)), float(max(np.max(np.abs(lowest)), np.max(np.abs(highest))))
+    size, largest = max(high[0] - low[0], high[1] - low[1]), max(map(abs, (*low, *high)))
     return max(tolerance * size, 16 * sys.float_info.epsilon * largest, sys.float_info.min)
+
+
+# Low x, low y, high x and high y.
+Bounds = tuple[float, float, float, float]
 
 
 class DisjointSets:
@@ -108,6 +111,47 @@ def close_pairs(table: PrimitiveTable, low: Floats, high: Floats, distance: floa
         apart = _on_one_side(a, b, distance) | _on_one_side(b, a, distance) | _beside_or_inside(a, b, distance)
         close = np.flatnonzero(~apart)
         yield from zip(first[close].tolist(), second[close].tolist(), strict=True)
+
+
+def few_close_pairs(
+    primitives: Sequence[Primitive], boxes: Sequence[Bounds], distance: float
+) -> Iterator[tuple[int, int]]:
+    """As `close_pairs`, for so few primitives that arrays would take longer: pairs that boxes and lines do not exclude.
+
+    Args:
+        primitives: The primitives.
+        boxes: Low x, low y, high x and high y of each.
+        distance: The distance.
+    """
+    for j, (low_x, low_y, high_x, high_y) in enumerate(boxes):
+        grown = (low_x - distance, low_y - distance, high_x + distance, high_y + distance)
+        for i in range(j):
+            if may_meet(primitives[i], boxes[i], primitives[j], grown, distance):
+                yield i, j
+
+
+def may_meet(a: Primitive, box: Bounds, b: Primitive, grown: Bounds, distance: float) -> bool:
+    """Whether boxes and lines do not exclude that two primitives come within a distance; `grown` is larger by it."""
+    if box[0] > grown[2] or grown[0] > box[2] or box[1] > grown[3] or grown[1] > box[3]:
+        return False
+    return not (_is_on_one_side(a, b, distance) or _is_on_one_side(b, a, distance))
+
+
+def _is_on_one_side(line: Primitive, other: Primitive, distance: float) -> bool:
+    """Whether a line or circle is on one side of a line; false for other kinds."""
+    if not isinstance(line, Line) or isinstance(other, Point):
+        return False
+    (x, y), (x1, y1) = line.start, line.end
+    dx, dy = x1 - x, y1 - y
+    if isinstance(other, Line):
+        (ax, ay), (bx, by) = other.start, other.end
+        near, far, margin = dx * (ay - y) - dy * (ax - x), dx * (by - y) - dy * (bx - x), distance
+    else:
+        cx, cy = other.center
+        near = far = dx * (cy - y) - dy * (cx - x)
+        margin = other.radius + distance
+    margin *= math.hypot(dx, dy)
+    return min(near, far) > margin or max(near, far) < -margin
 
 
 def box_pairs(low: Floats, high: Floats, distance: float = 0.0) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:

@@ -15,7 +15,7 @@ from support.outlines import rectangle
 
 from sketchdnn.constraints import ActionKind, RepairedSketch, infer, repair, repair_all, solve
 from sketchdnn.constraints.equation_set import constraint_residuals
-from sketchdnn.constraints.repair import infer_solve
+from sketchdnn.constraints.repair import infer_solve, pipeline
 from sketchdnn.constraints.repair.infer_solve import Budget, attempt_cost, infer_cost, solve_cost
 from sketchdnn.constraints.repair.joins import ClosedProfile, close_profile
 from sketchdnn.constraints.repair.quality import EXACT
@@ -283,3 +283,20 @@ def test_failing_solver_or_spent_budget_leaves_the_sketch_unchanged(monkeypatch:
     level, parallel = [c(T.HORIZONTAL, 0)], [c(T.PARALLEL, 0, 1)] * 900
     assert attempt_cost(lines) + infer_cost(lines) + solve_cost(lines, level) < 1e-4
     assert attempt_cost(lines * 300) + solve_cost(lines * 300, parallel) > 1
+
+
+def test_no_attempt_is_made_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    # An open outline that crosses itself can never be extruded, so every caution is tried.
+    seen = []
+    solve_attempt = pipeline.infer_and_solve
+
+    def record(sketch: Sketch, joins: Sequence[Constraint], limits: infer_solve.Limits, **options: object) -> object:
+        seen.append((sketch, tuple(joins), limits.noise, limits.subtle, *options.values()))
+        return solve_attempt(sketch, joins, limits, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(pipeline, "infer_and_solve", record)
+    corners = [(0.0, 0.0), (40.0, 0.1), (40.1, 30.0), (20.0, -9.0), (0.0, 30.0)]
+    crossing = Sketch(tuple(noisy([Line(a, b) for a, b in pairwise(corners)], 0.1)))
+    assert not profile(repair(crossing).sketch).is_extrudable
+    assert len(seen) >= 4
+    assert all(one != other for k, one in enumerate(seen) for other in seen[:k])

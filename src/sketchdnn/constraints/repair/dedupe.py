@@ -20,6 +20,7 @@ from sketchdnn.geometry import (
     Part,
     Point,
     Primitive,
+    Ref,
     Vec,
     bounds,
     overlaps,
@@ -266,7 +267,7 @@ def _carry_over(
             return None
         k, part = number[ref.primitive], ref.part
         old, new = before[ref.primitive], after[k]
-        if old != new and isinstance(old, Line | Arc) and part in (Part.START, Part.END):
+        if old is not new and old != new and isinstance(old, Line | Arc) and part in (Part.START, Part.END):
             if not isinstance(new, Line | Arc):
                 return None
             place = old.start if part is Part.START else old.end
@@ -274,6 +275,8 @@ def _carry_over(
             if min(start, end) > 3 * tolerance:
                 return None
             part = Part.START if start <= end else Part.END
-        refs.append(replace(ref, primitive=k, part=part))
-    distinct = {ref.primitive for ref in refs} if constraint.type in _BETWEEN_TWO else set(refs)
-    return replace(constraint, refs=tuple(refs)) if len(distinct) == len(refs) else None
+        refs.append(ref if ref.primitive == k and ref.part is part else Ref(k, part))
+    if len({ref.primitive for ref in refs} if constraint.type in _BETWEEN_TWO else set(refs)) < len(refs):
+        return None
+    new_refs = tuple(refs)
+    return constraint if new_refs == constraint.refs else replace(constraint, refs=new_refs)

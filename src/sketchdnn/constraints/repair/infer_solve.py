@@ -48,6 +48,10 @@ _DROP_FIRST = frozenset({_T.EQUAL, _T.SYMMETRIC, _T.MIDPOINT, _T.PARALLEL, _T.PE
 _TWO_EQUATIONS = frozenset({_T.COINCIDENT, _T.CONCENTRIC, _T.COLLINEAR, _T.MIDPOINT, _T.SYMMETRIC})
 
 
+# The constraints, or the reason why there are none, by the noise, and whether there were joins and an intent.
+Inferences = dict[tuple[float, bool, bool], list[Constraint] | str]
+
+
 class Limits(NamedTuple):
     """The limits of a repair attempt.
 
@@ -58,6 +62,7 @@ class Limits(NamedTuple):
         tolerance: The largest distance that any point of a primitive may move, as a length.
         fixed: Indices of primitives that must not move.
         budget: The computing work that is left.
+        inferred: What earlier attempts on the same sketch inferred.
     """
 
     noise: float | None
@@ -65,6 +70,7 @@ class Limits(NamedTuple):
     tolerance: float
     fixed: Collection[int]
     budget: Budget
+    inferred: Inferences
 
 
 def infer_and_solve(
@@ -81,9 +87,9 @@ def infer_and_solve(
 
     Returns:
         The solution. Its sketch has all constraints of the attempt; they hold, except for conflicting and unsupported
-        ones. Its freedom is empty if constraints are redundant or conflicting. If an earlier solution still holds, its
-        sketch is the input itself, and nothing else is known. None if a primitive would move too far or the budget is
-        spent. A sketch that is repaired by components has a solution if at least one component has; other components
+        ones. Its freedom is unknown if constraints are redundant or conflicting. If an earlier solution still holds,
+        its sketch is the input itself, and nothing else is known. None if a primitive would move too far or the budget
+        is spent. A sketch that is repaired by components has a solution if at least one component has; other components
         are left unchanged.
     """
     if intent is not None:
@@ -110,7 +116,9 @@ def infer_and_solve(
         # Nothing is inferred in a component that is itself too large: only its ends are joined.
         noise = limits.noise if num_parameters(part.primitives) <= MAX_PARAMETERS else None
         fixed = {local_index[i] for i in limits.fixed if i in local_index}
-        solved = _repair_component(part, local_joins, limits._replace(noise=noise, fixed=fixed), is_solved=False)
+        solved = _repair_component(
+            part, local_joins, limits._replace(noise=noise, fixed=fixed, inferred={}), is_solved=False
+        )
         if solved is None:
             num_unchanged += len(component)
             continue
@@ -132,7 +140,7 @@ def infer_and_solve(
         warning += f", and {num_unchanged:,} primitives were left unchanged"
     lists = {name: tuple(constraints) for name, constraints in merged.items()}
     after = Sketch(tuple(primitives), lists.pop("constraints"))
-    return Solution(after, 0.0, 0.0, dof, warning=warning, freedom=tuple(freedom), **lists)
+    return Solution(after, 0.0, 0.0, dof, warning=warning, find_freedom=lambda: tuple(freedom), **lists)
 
 
 # NumPy's floating-point warnings are turned off: results that are too large or not a number are rejected afterwards.
@@ -147,12 +155,12 @@ def _repair_component(
     size = bounds(sketch).size
     noisy_fraction, existing_hold = _noisy_fraction(sketch)
     if size > 0 and limits.noise is not None and limits.budget.spend(infer_cost(sketch.primitives)):
-        noise = max(limits.noise * noisy_fraction, _DRAWN_EXACTLY)
-        try:
-            relative_noise = min(noise / size, _MAX_RELATIVE_NOISE)
-            inferred = list(infer(sketch, relative_noise, given=[*existing, *joins, *intent], fixed=limits.fixed))
-        except GeometryError as error:
-            warning = str(error)
+        noise = min(max(limits.noise * noisy_fraction, _DRAWN_EXACTLY) / size, _MAX_RELATIVE_NOISE)
+        key = (noise, bool(joins), bool(intent))
+        if key not in limits.inferred:
+            limits.inferred[key] = _infer(sketch, noise, [*existing, *joins, *intent], limits.fixed)
+        found = limits.inferred[key]
+        warning, inferred = (found, []) if isinstance(found, str) else (None, found)
     if not limits.subtle:
         inferred = _certain_constraints([*existing, *joins], inferred)
     if is_solved and existing_hold and not joins and not inferred:
@@ -169,8 +177,8 @@ def _repair_component(
         moved_too_far = {i for i, far in enumerate(is_far) if far or solution.warning}
         if not moved_too_far:
             after = replace(solution.sketch, constraints=constraints)
-            freedom = () if solution.redundant or solution.conflicting else solution.freedom
-            return replace(solution, sketch=after, freedom=freedom, warning=warning)
+            find_freedom = None if solution.redundant or solution.conflicting else solution.find_freedom
+            return replace(solution, sketch=after, find_freedom=find_freedom, warning=warning)
         if intent:
             return None
         # Leave out inferred constraints first, then joins; existing constraints are never left out.
@@ -181,6 +189,13 @@ def _repair_component(
         else:
             break
     return None
+
+
+def _infer(sketch: Sketch, noise: float, given: Constraints, fixed: Collection[int]) -> list[Constraint] | str:
+    try:
+        return list(infer(sketch, noise, given=given, fixed=fixed))
+    except GeometryError as error:
+        return str(error)
 
 
 def _connected_components(num_primitives: int, constraints: Constraints) -> list[list[int]]:

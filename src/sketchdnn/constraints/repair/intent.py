@@ -10,15 +10,28 @@ All lengths refer to a sketch that is scaled to size one.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Iterator
 from dataclasses import replace
+from statistics import median
 from typing import NamedTuple
 
 import numpy as np
 
 from sketchdnn.constraints.variables import Bools, Constraints, Floats, Ints, Primitives
-from sketchdnn.geometry import Arc, Circle, Constraint, ConstraintType, Line, Part, Point, Primitive, Ref, Sketch, Vec
+from sketchdnn.geometry import (
+    Arc,
+    Circle,
+    Constraint,
+    ConstraintType,
+    Kind,
+    Line,
+    Part,
+    Point,
+    Primitive,
+    Ref,
+    Sketch,
+    Vec,
+)
 from sketchdnn.geometry.proximity import component_roots
 
 from .joins import noise_estimate
@@ -55,7 +68,7 @@ class Intent(NamedTuple):
         return replace(moved, primitives=primitives, constraints=constraints)
 
 
-def drawn_noise(primitives: Primitives, tolerance: float) -> float:
+def drawn_noise(primitives: tuple[Primitive, ...], tolerance: float) -> float:
     """The noise that a sketch was drawn with; 0 where it is unknown, or as small as the rounding of files."""
     noise = noise_estimate(primitives, tolerance)
     return noise if noise is not None and noise > DRAWN_WITH_NOISE else 0.0
@@ -97,6 +110,8 @@ class _Points:
         component: Equal for primitives that are joined.
         cluster: Equal for points that coincide.
         outline: Which primitives are the outline.
+        unlike: The difference in radius of each two primitives, infinite if they are of two kinds.
+        is_arc: Which primitives are arcs.
     """
 
     def __init__(self, primitives: Primitives, constraints: Constraints) -> None:
@@ -113,6 +128,16 @@ class _Points:
         roots = component_roots(len(refs), [group for group in same if len(group) > 1])
         self.cluster = dict(zip(refs, roots.tolist(), strict=True))
         self.outline = self._find_outline()
+        self.unlike = np.abs(self.radius[:, None] - self.radius)
+        self.unlike[self.label[:, None] != self.label] = np.inf
+        self.is_arc = self.label // 2 == Kind.ARC
+        self.matches: dict[tuple[int, float], tuple[_Symmetry, Floats]] = {}
+
+    def match(self, axis: int, place: float) -> tuple[_Symmetry, Floats]:
+        """As `_match`, once for each axis and place."""
+        if (axis, place) not in self.matches:
+            self.matches[axis, place] = _match(self, axis, place)
+        return self.matches[axis, place]
 
     def _find_outline(self) -> Bools:
         """The joined primitives of the largest extent, construction not counted; none if all is construction."""
@@ -138,7 +163,7 @@ def _find_symmetry(points: _Points, axis: int, held: Collection[int], *, may_shi
     """The symmetry about the axis with the most mirrored primitives; None if the outline is not mirrored."""
     best: tuple[tuple[int, float], _Symmetry] | None = None
     for place in _places(points, axis, held) if may_shift else [0.0]:
-        symmetry, off = _match(points, axis, place)
+        symmetry, off = points.match(axis, place)
         if held:
             fixed = [i for i in held if symmetry.partner[i] in held and off[i] <= _EXACT]
             if len(fixed) < min(_LEAST, len(held)):
@@ -154,19 +179,17 @@ def _find_symmetry(points: _Points, axis: int, held: Collection[int], *, may_shi
 
 def _places(points: _Points, axis: int, held: Collection[int]) -> list[float]:
     """Where the axis may be: in the middle of the outline, or where most pairs agree."""
-    numbers = sorted(held) or range(len(points.primitives))
-    rows, label = points.rows[list(numbers)], points.label[list(numbers)]
-    middle = rows[:, 2]
-    first, second = np.triu_indices(len(middle))
-    level = np.abs(middle[first, 1 - axis] - middle[second, 1 - axis]) <= _REACH
-    alike = (label[first] == label[second]) & level & (first != second)
-    votes = np.sort((middle[first, axis] + middle[second, axis])[alike] / 2)
+    numbers = sorted(held) or list(range(len(points.primitives)))
+    label, middle = points.label[numbers], points.rows[numbers, 2]
+    along, across = middle[:, axis], middle[:, 1 - axis]
+    alike = (label[:, None] == label) & (np.abs(across[:, None] - across) <= _REACH)
+    first, second = np.nonzero(np.triu(alike, 1))
+    votes = np.sort((along[first] + along[second]) / 2)
     outline = points.rows[points.outline][..., axis]
     starts = [] if held else [(float(outline.min()) + float(outline.max())) / 2]
     if len(votes):
         near = np.searchsorted(votes, votes + _REACH) - np.searchsorted(votes, votes - _REACH)
-        best = votes[near == near.max()]
-        starts.append(float(np.median(best)))
+        starts.append(median(votes[near == near.max()].tolist()))
     places = []
     for start in starts:
         refined = _refined(points, axis, start) if not held else start
@@ -176,7 +199,7 @@ def _places(points: _Points, axis: int, held: Collection[int]) -> list[float]:
 
 def _refined(points: _Points, axis: int, place: float) -> float:
     """The mean of the middles of all pairs about an axis."""
-    symmetry, _ = _match(points, axis, place)
+    symmetry, _ = points.match(axis, place)
     mirrored = np.flatnonzero(symmetry.partner >= 0)
     if not len(mirrored):
         return place
@@ -192,30 +215,26 @@ def _match(points: _Points, axis: int, place: float) -> tuple[_Symmetry, Floats]
     rows, image = points.rows, points.rows.copy()
     image[..., axis] = 2 * place - image[..., axis]
     both = np.stack([image, image[:, [1, 0, 2]]])  # an image whose ends are in order, and one whose ends are swapped
-    off = np.hypot(*np.moveaxis(both[:, :, None] - rows[None, None], -1, 0)).max(axis=-1)
-    off += np.abs(points.radius[:, None] - points.radius)
-    off[:, points.label[:, None] != points.label] = np.inf
-    is_arc = np.array([isinstance(p, Arc) for p in points.primitives])
-    off[0, is_arc] = np.inf  # an image runs the other way
+    apart = both[:, :, None] - rows
+    off = np.hypot(apart[..., 0], apart[..., 1]).max(axis=-1) + points.unlike
+    off[0, points.is_arc] = np.inf  # an image runs the other way
     is_swapped = off[1] < off[0]
     least = off.min(axis=0)
     number = np.arange(len(rows))
     partner = least.argmin(axis=1)
     nearest = least[number, partner]
     partner = np.where((nearest <= _REACH) & (partner[partner] == number), partner, -1)
-    while True:
-        groups: defaultdict[int, set[int]] = defaultdict(set)
+    component = points.component.tolist()
+    while (partner >= 0).any():
+        images: dict[int, set[int]] = {root: set() for root in component}
         for i, j in enumerate(partner.tolist()):
-            groups[int(points.component[i])].add(int(points.component[j]) if j >= 0 else -1)
-        broken = [i for i in number.tolist() if partner[i] >= 0 and not _is_whole(groups, int(points.component[i]))]
-        if not broken:
+            images[component[i]].add(component[j] if j >= 0 else -1)
+        whole = {root for root, others in images.items() if len(others) == 1 and -1 not in others}
+        is_broken = (partner >= 0) & [root not in whole for root in component]
+        if not is_broken.any():
             break
-        partner[broken] = -1
+        partner[is_broken] = -1
     return _Symmetry(place, partner, is_swapped[number, partner] & (partner >= 0)), nearest
-
-
-def _is_whole(groups: dict[int, set[int]], root: int) -> bool:
-    return len(groups[root]) == 1 and -1 not in groups[root]
 
 
 def _symmetric_constraints(

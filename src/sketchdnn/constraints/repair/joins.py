@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from itertools import combinations
 from typing import NamedTuple
 
@@ -17,9 +18,10 @@ from scipy.spatial import cKDTree
 
 from sketchdnn.constraints.variables import Bools, Constraints, Floats, Ints, Primitives
 from sketchdnn.geometry import TAU, Arc, Circle, Constraint, ConstraintType, Line, Part, Primitive, Ref, Vec
+from sketchdnn.geometry.bounds import primitive_bounds
 from sketchdnn.geometry.intersections import Curve, contact_points, distance_to_curve, find_overlap
 from sketchdnn.geometry.profiles import Chain, Profile, profile, profile_curves
-from sketchdnn.geometry.proximity import DisjointSets
+from sketchdnn.geometry.proximity import Bounds, DisjointSets, may_meet
 
 from .quality import EXACT, Action, ActionKind
 
@@ -77,8 +79,9 @@ def find_joins(
     return joins
 
 
-def noise_estimate(primitives: Primitives, tolerance: float) -> float | None:
-    """Estimate the noise of the coordinates from the gaps between ends that nearly meet.
+@lru_cache(maxsize=2)
+def noise_estimate(primitives: tuple[Primitive, ...], tolerance: float) -> float | None:
+    """Estimate the noise of the coordinates from the gaps between ends that nearly meet; the last few are cached.
 
     Returns:
         The noise as a length, or None if fewer than `_MIN_GAPS` gaps are within the tolerance.
@@ -94,7 +97,12 @@ def noise_estimate(primitives: Primitives, tolerance: float) -> float | None:
     small_gaps = gaps[gaps <= tolerance * _SLACK]
     if len(small_gaps) < _MIN_GAPS:
         return None
-    return _NOISE_PER_GAP * float(np.quantile(small_gaps, _GAP_QUANTILE))
+    # np.quantile takes longer than all the rest.
+    sizes: list[float] = sorted(small_gaps.tolist())
+    part, low = math.modf(_GAP_QUANTILE * (len(small_gaps) - 1))
+    gap, larger = sizes[int(low)], sizes[int(low) + 1]
+    quantile = gap + (larger - gap) * part if part < 0.5 else larger - (larger - gap) * (1 - part)
+    return _NOISE_PER_GAP * quantile
 
 
 def _end_points(primitives: Primitives) -> Floats:
@@ -116,7 +124,7 @@ class _EndClusters:
     """
 
     def __init__(self, ends: Sequence[Ref], points: Floats, given: Constraints) -> None:
-        self.points, self.owners = points, [end.primitive or 0 for end in ends]
+        self.points, self.owners = points.tolist(), [end.primitive or 0 for end in ends]
         self.clusters = DisjointSets(len(ends))
         self.members = {k: [k] for k in range(len(ends))}
         index_of = {end: k for k, end in enumerate(ends)}
@@ -146,8 +154,9 @@ class _EndClusters:
         owners = [self.owners[k] for k in merged]
         if len(set(owners)) < len(owners):
             return False
-        offsets = self.points[merged] - self.points[merged].mean(axis=0)
-        if np.hypot(*offsets.T).max() > max_distance:
+        places = [self.points[k] for k in merged]
+        middle = sum(x for x, _ in places) / len(places), sum(y for _, y in places) / len(places)
+        if max(math.dist(place, middle) for place in places) > max_distance:
             return False
         self._merge(a, b)
         return True
@@ -292,6 +301,7 @@ def _links(primitives: Primitives, shape: Profile, tolerance: float) -> list[tup
     open_ends = [end for chain in shape.chains for end in _open_ends(chain, curves)]
     if len(open_ends) > _MAX_ENDS:
         return []
+    others: list[tuple[Curve, Bounds]] = [(curve, primitive_bounds(curve)) for curve in curves.values()]
     links: list[tuple[Line, Ref, Ref]] = []
     used: set[Ref] = set()
     pairs = [(round(math.dist(a[0], b[0]), 9), a, b) for a, b in combinations(open_ends, 2)]
@@ -299,11 +309,14 @@ def _links(primitives: Primitives, shape: Profile, tolerance: float) -> list[tup
         if a in used or b in used or not tolerance < apart <= _MAX_LINK * min(length, other_length):
             continue
         line = Line(start, end)
-        others = [*curves.values(), *(link for link, _, _ in links)]
-        if any(find_overlap(0, line, 1, curve, EXACT) or contact_points(line, curve, EXACT) for curve in others):
+        low_x, low_y, high_x, high_y = box = primitive_bounds(line)
+        grown = (low_x - EXACT, low_y - EXACT, high_x + EXACT, high_y + EXACT)
+        near = (curve for curve, own in others if may_meet(curve, own, line, grown, EXACT))
+        if any(find_overlap(0, line, 1, curve, EXACT) or contact_points(line, curve, EXACT) for curve in near):
             continue
         used |= {a, b}
         links.append((line, a, b))
+        others.append((line, box))
     return links
 
 

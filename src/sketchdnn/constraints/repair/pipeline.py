@@ -7,10 +7,11 @@ leave the profile worse, is discarded, and a more cautious one is tried.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import partial
 from statistics import median
 from typing import NamedTuple
 
@@ -22,14 +23,15 @@ from sketchdnn.constraints.solve import solve
 from sketchdnn.constraints.variables import Constraints, Primitives
 from sketchdnn.constraints.well_constrained import drop_redundant, find_conflicts
 from sketchdnn.errors import GeometryError, SketchError
-from sketchdnn.geometry import Constraint, Primitive, Profile, Sketch, bounds, profile
+from sketchdnn.geometry import Constraint, Sketch, bounds, profile
 
 from .dedupe import Deduplicated, deduplicate, extent
 from .infer_solve import Budget, Limits, attempt_cost, infer_and_solve, is_tangle, num_parameters
-from .intent import drawn_noise, find_intent
-from .joins import close_profile, find_joins, may_close, noise_estimate
+from .intent import Intent
+from .joins import close_profile, may_close
 from .quality import EXACT, ROUNDING, Action, ProfileQuality, constraint_actions, displacement, largest_move
-from .symmetry import canonical_frame, is_symmetric
+from .states import MAX_TOGETHER, Attempt, Basis, Canonical, Outcome, State, describe, reorder
+from .symmetry import is_symmetric
 
 # The largest move, as a share of the sketch's size.
 REPAIR_TOLERANCE = 0.01
@@ -39,10 +41,6 @@ _MAX_PASSES = 5
 _LOCAL = 0.25
 # Coordinates more times larger than the sketch leave too few digits to repair it.
 _MAX_DISTANCE = 1e6
-# More primitives do not get every attempt.
-_MAX_TOGETHER = 100
-# The smallest noise, as a share of the tolerance: files keep few digits.
-_MIN_NOISE = 0.01
 _NOTHING_FOUND = "no repair was found that leaves everything in its place"
 _BROKEN_OFF = "it is so large, and so much in it meets, that its repair was broken off"
 _ERRORS = (SketchError, np.linalg.LinAlgError)
@@ -101,14 +99,14 @@ def repair(
     keep = frozenset(keep)
     if not all(0 <= i < len(sketch) for i in keep):
         raise GeometryError(f"there is no primitive {max(keep)} to keep")
-    start = _State(sketch, tuple((i,) for i in range(len(sketch))), num_own=len(sketch.constraints))
+    start = State(sketch, tuple((i,) for i in range(len(sketch))), num_own=len(sketch.constraints))
     refusal = _refusal(sketch)
     if refusal:
         return _result(start, sketch, refusal)
     if num_parameters(sketch.primitives) > MAX_PARAMETERS:
         tolerance = min(tolerance, _LOCAL * median(map(extent, sketch)) / bounds(sketch).size)
     try:
-        return _Repair(tolerance, keep, close, Budget()).run(start)
+        return _Repair(tolerance, keep, close, Budget(), {}).run(start)
     except GeometryError as error:
         return _result(start, sketch, f"something in it is too small to be worked with ({error})")
 
@@ -152,108 +150,24 @@ _CAUTIONS = (
 
 def _cautions(primitives: Primitives) -> tuple[_Caution, ...]:
     """The attempts to make, in order: all, or few for a drawing so large that each takes seconds."""
-    return _CAUTIONS if len(primitives) <= _MAX_TOGETHER else (_CAUTIONS[1], *_CAUTIONS[-2:])
+    return _CAUTIONS if len(primitives) <= MAX_TOGETHER else (_CAUTIONS[1], *_CAUTIONS[-2:])
 
 
 def _seeks_profile(primitives: Primitives) -> bool:
     """Whether to continue until the profile can be extruded."""
-    return len(primitives) <= _MAX_TOGETHER and may_close(primitives)
-
-
-@dataclass(frozen=True, slots=True)
-class _State:
-    """A sketch between two passes, or after an attempt. Actions and sources refer to the input's primitives.
-
-    `freedom` is empty, and `is_extrudable` False, while unknown.
-    """
-
-    sketch: Sketch
-    sources: tuple[tuple[int, ...], ...]
-    actions: tuple[Action, ...] = ()
-    warnings: tuple[str, ...] = ()
-    dof: int = 0
-    freedom: tuple[Freedom, ...] = ()
-    changed: bool = True
-    is_extrudable: bool = False
-    num_own: int = 0
-
-
-class _Attempt(NamedTuple):
-    """The outcome of an attempt in canonical form: sources, actions and freedom refer to its rows.
-
-    `rejected` are those of the sketch's own constraints that conflict with others. `profile` is that before an outline
-    was closed, None where nothing moved.
-    """
-
-    state: _State
-    rejected: list[Constraint]
-    profile: Profile | None
-
-
-class _Canonical:
-    """A state in canonical form, on which attempts are made. `keep` are the rows that stay as they are."""
-
-    def __init__(self, state: _State, keep: frozenset[int]) -> None:
-        self.state, drawn = state, state.sketch
-        self.frame = frame = canonical_frame(drawn.primitives, bounds(drawn))
-        self.keep = {k for k, i in enumerate(frame.rows) if not keep.isdisjoint(state.sources[i])}
-        self.primitives = frame.to_canonical(drawn.primitives, self.keep)
-        row_of = {i: k for k, i in enumerate(frame.rows)}
-        self.given = [frame.constraint_to_canonical(c, row_of) for c in drawn.constraints]
-
-    @cached_property
-    def quality(self) -> ProfileQuality:
-        """That before the attempts."""
-        return ProfileQuality.of(profile(self.primitives, EXACT))
-
-    def restore(self, attempt: _Attempt) -> _State:
-        """The outcome in the sketch's own orientation and order; unchanged primitives stay exactly equal."""
-        state, after, frame, drawn = self.state, attempt.state, self.frame, self.state.sketch
-        first = {k: source[0] for k, source in enumerate(after.sources) if source}
-        # The original value of each canonical value: scaled back, it would differ in its last digit.
-        values = {(c.type, c.value): was.value for c, was in zip(self.given, drawn.constraints, strict=True)}
-
-        def rank(k: int) -> tuple[int, int]:
-            return (min(frame.rows[r] for r in after.sources[k]), 0) if k in first else (len(frame.rows), k)
-
-        def input_numbers(rows: Sequence[int]) -> tuple[int, ...]:
-            return tuple(sorted({source for row in rows for source in state.sources[frame.rows[row]]}))
-
-        def restore_primitive(p: Primitive, row: int | None) -> Primitive:
-            if row is None or replace(p, construction=self.primitives[row].construction) != self.primitives[row]:
-                return frame.from_canonical(row, p)
-            was = drawn.primitives[frame.rows[row]]
-            return was if p.construction == was.construction else replace(was, construction=p.construction)
-
-        def restore_all(constraints: Constraints) -> tuple[Constraint, ...]:
-            turned = [frame.turn_constraint(c, number_of, first) for c in constraints]
-            both = zip(turned, constraints, strict=True)
-            return tuple(replace(c, value=values.get((was.type, was.value), was.value)) for c, was in both)
-
-        order = sorted(range(len(after.sketch)), key=rank)
-        number_of = {k: n for n, k in enumerate(order)}
-        primitives = tuple(restore_primitive(after.sketch.primitives[k], first.get(k)) for k in order)
-        sources = tuple(input_numbers(after.sources[k]) for k in order)
-        warnings = () if state.warnings else after.warnings  # once, not for each pass
-        if attempt.rejected:
-            names = ", ".join(_describe(c, sources) for c in restore_all(attempt.rejected))
-            warnings = (*warnings, f"left out, as it conflicts with others: {names}")
-        sketch = replace(drawn, primitives=primitives, constraints=restore_all(after.sketch.constraints))
-        actions = (*state.actions, *(replace(a, primitives=input_numbers(a.primitives)) for a in after.actions))
-        freedom = tuple(after.freedom[k] for k in order) if len(after.freedom) == len(order) else ()
-        warnings = (*state.warnings, *warnings)
-        return replace(after, sketch=sketch, sources=sources, actions=actions, warnings=warnings, freedom=freedom)
+    return len(primitives) <= MAX_TOGETHER and may_close(primitives)
 
 
 class _Repair(NamedTuple):
-    """A repair with its options and its budget."""
+    """A repair with its options, its budget, and the states from which attempts were made, by their `id()`."""
 
     tolerance: float
     keep: frozenset[int]
     close: bool
     budget: Budget
+    states: dict[int, Canonical]
 
-    def run(self, start: _State) -> RepairedSketch:
+    def run(self, start: State) -> RepairedSketch:
         """Repair a sketch of some extent."""
         sketch, budget = start.sketch, self.budget
         end = self._best_end(start)
@@ -261,21 +175,21 @@ class _Repair(NamedTuple):
             fewer = tuple(c for c in sketch.constraints if not any(c is d for d in conflicts))
             end = self._best_end(replace(start, sketch=replace(sketch, constraints=fewer), num_own=len(fewer)))
             if end is not None:
-                names = ", ".join(_describe(c, start.sources) for c in conflicts)
+                names = ", ".join(describe(c, start.sources) for c in conflicts)
                 warning = f"left out, as it conflicts with the drawing or with others: {names}"
                 end = replace(end, warnings=(warning, *end.warnings))
         if end is None:
             return _result(start, sketch, _BROKEN_OFF if budget.is_spent else _NOTHING_FOUND)
         if self.keep:
-            end = replace(end, freedom=())  # counted with fixed primitives, which no file states
+            end = replace(end, find_freedom=None)  # counted with fixed primitives, which no file states
         end = _without_redundant(end)
         warnings = (*end.warnings, _BROKEN_OFF) if budget.is_spent else end.warnings
         return _result(end, sketch, "; ".join(dict.fromkeys(warnings)) or None)
 
-    def _best_end(self, start: _State) -> _State | None:
+    def _best_end(self, start: State) -> State | None:
         """The end of the boldest passes that move nothing too far, and preferably can be extruded."""
         seeks_profile = _seeks_profile(start.sketch.primitives)
-        best: _State | None = None
+        best: State | None = None
         for caution in _cautions(start.sketch.primitives):
             end = self._repeat_passes(start, caution)
             if end is None or _displacement(start.sketch, end) > self.tolerance:
@@ -285,7 +199,7 @@ class _Repair(NamedTuple):
             best = best or end
         return best
 
-    def _repeat_passes(self, start: _State, first: _Caution) -> _State | None:
+    def _repeat_passes(self, start: State, first: _Caution) -> State | None:
         """The end of passes, the first with a given caution; None where they do not come to rest."""
         before, after = start, self._pass(start, (first,))
         for _ in range(_MAX_PASSES):
@@ -298,58 +212,93 @@ class _Repair(NamedTuple):
             return None if before is start else before
         return replace(after, sketch=before.sketch)  # the same except for rounding, and known to be at rest
 
-    def _pass(self, state: _State, cautions: Sequence[_Caution]) -> _State | None:
+    def _pass(self, state: State, cautions: Sequence[_Caution]) -> State | None:
         """The first attempt that does no harm, preferably one that can be extruded; None if there is none."""
-        canonical = _Canonical(state, self.keep)
+        canonical = self.states.get(id(state)) or Canonical(state, self.keep)
+        self.states[id(state)] = canonical
         seeks_profile = _seeks_profile(canonical.primitives)
-        second_best: _State | None = None
+        second_best: State | None = None
         for caution in cautions:
             if not self.budget.spend(attempt_cost(canonical.primitives)):
                 break
             try:
-                attempt = self._attempt(canonical, caution)
+                outcome = self._outcome(canonical, caution)
             except _ERRORS:
                 continue
-            if attempt is None or not is_symmetric(attempt.state.sketch.primitives, canonical.frame):
+            if outcome is None:
                 continue
-            if attempt.profile is not None:  # something moved
-                dropped = set(range(len(canonical.primitives))) - {s[0] for s in attempt.state.sources if s}
-                if ProfileQuality.of(attempt.profile).is_worse_than(canonical.quality, dropped):
-                    continue
-            after = canonical.restore(attempt)
-            if attempt.profile is None:
-                return second_best or after
-            if after.is_extrudable or not seeks_profile:
-                return after
-            second_best = second_best or after
+            if not outcome.has_moved:
+                return second_best or outcome.after
+            if outcome.after.is_extrudable or not seeks_profile:
+                return outcome.after
+            second_best = second_best or outcome.after
         return second_best
 
-    def _attempt(self, canonical: _Canonical, caution: _Caution) -> _Attempt | None:
-        """One attempt on a sketch of size one; None where something would move too far whatever is left out."""
-        tolerance, state, keep, drawn = self.tolerance, canonical.state, canonical.keep, canonical.primitives
-        distinct = Deduplicated(drawn, [(k,) for k in range(len(drawn))], [], canonical.given, state.num_own)
-        drawn_off = drawn_noise(drawn, tolerance) if len(drawn) <= _MAX_TOGETHER else 0.0
-        if caution.sliver:
-            distinct = deduplicate(drawn, canonical.given, caution.sliver * tolerance, keep, state.num_own, drawn_off)
-        own, sources = distinct.constraints, distinct.sources
-        num_left = len(sources)
-        if num_left < len(drawn) and (not num_left or abs(bounds(distinct.primitives).size - 1) > 4 * tolerance):
+    def _outcome(self, canonical: Canonical, caution: _Caution) -> Outcome | None:
+        """The outcome of an attempt; one that differs from an earlier one in nothing is not repeated."""
+        basis = self._basis(canonical, caution.sliver)
+        if basis is None:
             return None
-        held = {k for k, source in enumerate(sources) if not keep.isdisjoint(source)}
-        before = Sketch(tuple(distinct.primitives), tuple(own))
-        joins = find_joins(before.primitives, own, tolerance, held) if caution.join else []
-        noise, estimate = caution.noise * tolerance, noise_estimate(before.primitives, tolerance)
-        if estimate is not None:
-            noise = min(noise, max(estimate, _MIN_NOISE * tolerance))
-        intent = find_intent(before.primitives, [*own, *joins], drawn_off, held) if caution.intent else None
-        limits = Limits(noise, caution.subtle, tolerance, held, self.budget)
-        is_solved = bool(state.freedom) and num_left == len(drawn)
+        joins = basis.joins if caution.join else []
+        intent = basis.intent if caution.intent else None
+        noise = min(caution.noise * self.tolerance, basis.noise)
+        key = (id(basis), bool(joins), noise, caution.subtle, intent is None)
+        outcome, cost = canonical.outcomes.get(key, (None, math.inf))
+        if cost < self.budget.left:
+            self.budget.left -= cost
+            return outcome
+        left = self.budget.left
+        limits = Limits(noise, caution.subtle, self.tolerance, basis.held, self.budget, basis.inferred)
+        try:
+            outcome = self._judge(canonical, self._attempt(canonical, basis, joins, limits, intent))
+        except _ERRORS:
+            outcome = None
+        known = [other for other, _ in canonical.outcomes.values() if other is not None]
+        outcome = next((other for other in known if other.equals(outcome)), outcome)  # equal states are one object
+        canonical.outcomes[key] = outcome, left - self.budget.left
+        return outcome
+
+    def _basis(self, canonical: Canonical, sliver: float) -> Basis | None:
+        """What attempts begin with; None where too little would be left."""
+        if sliver in canonical.bases:
+            return canonical.bases[sliver]
+        drawn, state, tolerance = canonical.primitives, canonical.state, self.tolerance
+        distinct = Deduplicated([*drawn], [(k,) for k in range(len(drawn))], [], canonical.given, state.num_own)
+        if sliver:
+            noise = canonical.drawn_noise(tolerance)
+            distinct = deduplicate(drawn, canonical.given, sliver * tolerance, canonical.keep, state.num_own, noise)
+        num_left = len(distinct.sources)
+        if num_left < len(drawn) and (not num_left or abs(bounds(distinct.primitives).size - 1) > 4 * tolerance):
+            return canonical.bases.setdefault(sliver, None)
+        same = next((b for b in canonical.bases.values() if b is not None and b.distinct == distinct), None)
+        basis = same or Basis(distinct, canonical, tolerance, canonical.drawn_noise(tolerance))
+        return canonical.bases.setdefault(sliver, basis)
+
+    def _judge(self, canonical: Canonical, attempt: Attempt | None) -> Outcome | None:
+        """The outcome of an attempt; None where it does harm."""
+        if attempt is None or not is_symmetric(attempt.state.sketch.primitives, canonical.frame):
+            return None
+        if attempt.profile is not None:  # something moved
+            dropped = set(range(len(canonical.primitives))) - {s[0] for s in attempt.state.sources if s}
+            if ProfileQuality.of(attempt.profile).is_worse_than(canonical.quality, dropped):
+                return None
+        return Outcome(canonical.restore(attempt), attempt.profile is not None)
+
+    def _attempt(
+        self, canonical: Canonical, basis: Basis, joins: Constraints, limits: Limits, intent: Intent | None
+    ) -> Attempt | None:
+        """One attempt on a sketch of size one; None where something would move too far whatever is left out."""
+        tolerance, state, drawn = self.tolerance, canonical.state, canonical.primitives
+        distinct, before, held = basis.distinct, basis.before, basis.held
+        own, sources = before.constraints, distinct.sources
+        num_left = len(sources)
+        is_solved = state.find_freedom is not None and num_left == len(drawn)
         solved = infer_and_solve(before, joins, limits, is_solved=is_solved, intent=intent)
         if solved is None:
             return None
-        dof, freedom = solved.dof, solved.freedom
+        dof, freedom = solved.dof, solved.find_freedom
         if solved.sketch is before:  # the earlier solution holds
-            dof, freedom = state.dof, tuple(state.freedom[i] for i in canonical.frame.rows)
+            dof, freedom = state.dof, state.find_freedom and partial(reorder, state.find_freedom, canonical.frame.rows)
         primitives = list(solved.sketch.primitives)
         moves = [largest_move(p, q) for p, q in zip(before, primitives, strict=True)]
         some = (solved.conflicting, solved.redundant, solved.unsupported)
@@ -378,45 +327,37 @@ class _Repair(NamedTuple):
                 actions += [action.renumber(sources) for action in closed.actions]
                 primitives, constraints = closed.primitives, closed.constraints
                 is_extrudable = closed.profile.is_extrudable
+        freedom = freedom if len(primitives) == num_left else None  # a line was added
         construction = [p.construction for p in primitives] != [p.construction for p in drawn]
         changed = is_moved or construction or len(constraints) != len(canonical.given)
         sketch, warnings = Sketch(tuple(primitives), tuple(constraints)), (solved.warning,) if solved.warning else ()
         all_sources = (*sources, *[()] * (len(primitives) - num_left))
-        after = _State(sketch, all_sources, tuple(actions), warnings, dof, freedom, changed, is_extrudable, num_own)
-        return _Attempt(after, [c for c in own if id(c) in conflicting], shape if is_moved else None)
+        after = State(sketch, all_sources, tuple(actions), warnings, dof, freedom, changed, is_extrudable, num_own)
+        return Attempt(after, [c for c in own if id(c) in conflicting], shape if is_moved else None)
 
 
-def _describe(constraint: Constraint, sources: Sequence[tuple[int, ...]]) -> str:
-    """The type of a constraint and the input numbers of its primitives.
-
-    >>> from sketchdnn.geometry import ConstraintType, Ref
-    >>> _describe(Constraint(ConstraintType.PARALLEL, (Ref(0), Ref(2))), [(0,), (1,), (2, 3)])
-    'parallel (0, 2)'
-    """
-    numbers = [str(sources[ref.primitive][0]) for ref in constraint.refs if ref.primitive is not None]
-    return f"{str(constraint.type).replace('_', ' ')} ({', '.join(numbers)})"
-
-
-def _without_redundant(state: _State) -> _State:
+def _without_redundant(state: State) -> State:
     """Drop inferred constraints that follow from others: a later pass may imply those of an earlier one."""
     try:
         state = _with_freedom(state)
-        constraints = drop_redundant(state.sketch, state.num_own, state.dof)
+        constraints, solution = drop_redundant(state.sketch, state.num_own, state.dof)
     except _ERRORS:
         return state
-    is_same = constraints is state.sketch.constraints
-    return state if is_same else replace(state, sketch=replace(state.sketch, constraints=constraints), freedom=())
+    if solution is None:
+        return state
+    sketch = replace(state.sketch, constraints=constraints)
+    return replace(state, sketch=sketch, dof=solution.dof, find_freedom=solution.find_freedom)
 
 
-def _with_freedom(state: _State) -> _State:
+def _with_freedom(state: State) -> State:
     """The state with its degrees of freedom and the freedom of each primitive."""
-    if state.freedom:
+    if state.find_freedom is not None:
         return state
     solution = solve(state.sketch)
-    return replace(state, dof=solution.dof, freedom=solution.freedom)
+    return replace(state, dof=solution.dof, find_freedom=solution.find_freedom)
 
 
-def _displacement(sketch: Sketch, state: _State) -> float:
+def _displacement(sketch: Sketch, state: State) -> float:
     """The largest move, as a share of the size."""
     if state.sketch.primitives == sketch.primitives:
         return 0.0
@@ -425,9 +366,10 @@ def _displacement(sketch: Sketch, state: _State) -> float:
     return max(moves, default=0.0) / bounds(sketch).size
 
 
-def _result(state: _State, sketch: Sketch, warning: str | None) -> RepairedSketch:
+def _result(state: State, sketch: Sketch, warning: str | None) -> RepairedSketch:
+    freedom: tuple[Freedom, ...] = ()
     with suppress(*_ERRORS):
         state = _with_freedom(state)
-    dof, freedom = state.dof, state.freedom
+        freedom = state.find_freedom() if state.find_freedom else ()
     moved = _displacement(sketch, state) if len(sketch) and bounds(sketch).size > 0 else 0.0
-    return RepairedSketch(state.sketch, state.actions, state.sources, dof, freedom, moved, warning, state.num_own)
+    return RepairedSketch(state.sketch, state.actions, state.sources, state.dof, freedom, moved, warning, state.num_own)

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple, Self
 
 from sketchdnn.constraints.equation_set import constraint_residuals
 from sketchdnn.constraints.variables import Constraints, Primitives
-from sketchdnn.geometry import Arc, Circle, ConstraintType, Part, Point, Primitive, Profile, Sketch
+from sketchdnn.geometry import Arc, Circle, ConstraintType, Line, Part, Point, Primitive, Profile, Sketch
 from sketchdnn.geometry.constraints import LENGTHS
 from sketchdnn.geometry.intersections import distance_to_curve, endpoints, midpoint
 
@@ -77,7 +77,8 @@ class Action:
 
     def renumber(self, sources: Sequence[tuple[int, ...]]) -> Action:
         """The same action with the numbers of the primitives' sources."""
-        return replace(self, primitives=tuple(sorted({source for k in self.primitives for source in sources[k]})))
+        primitives = tuple(sorted({source for k in self.primitives for source in sources[k]}))
+        return Action(self.kind, primitives, self.moved, self.detail)
 
 
 def constraint_actions(
@@ -139,9 +140,13 @@ def largest_move(a: Primitive, b: Primitive) -> float:
         return math.inf
     if isinstance(a, Point) and isinstance(b, Point):
         return math.dist(a.at, b.at)
-    moves = [math.dist(getattr(a, name), getattr(b, name)) for name in ("start", "end", "center") if hasattr(a, name)]
+    if isinstance(a, Line) and isinstance(b, Line):
+        return max(math.dist(a.start, b.start), math.dist(a.end, b.end))
+    moves = []
     if isinstance(a, Circle | Arc) and isinstance(b, Circle | Arc):
-        moves.append(abs(a.radius - b.radius))
+        moves += [math.dist(a.center, b.center), abs(a.radius - b.radius)]
+    if isinstance(a, Arc) and isinstance(b, Arc):
+        moves += [math.dist(a.start, b.start), math.dist(a.end, b.end)]
     return max(moves)
 
 

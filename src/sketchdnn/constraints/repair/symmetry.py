@@ -75,22 +75,23 @@ TURNS = tuple(Turn(swap, sx, sy) for swap in (False, True) for sx in (1.0, -1.0)
 class Frame(NamedTuple):
     """The canonical form of a sketch: row k is its primitive `rows[k]`, whose ends are swapped where `reversed[k]`.
 
-    `symmetries` are turns about `middle` that map the canonical form to itself.
+    `turned` are the primitives in the sketch's own order. `symmetries` are turns about `middle` that map the canonical
+    form to itself.
     """
 
     turn: Turn
     scale: float
+    turned: tuple[Primitive, ...]
     rows: tuple[int, ...]
     reversed: tuple[bool, ...]
     symmetries: tuple[Turn, ...]
     middle: Vec
 
-    def to_canonical(self, primitives: Primitives, exact: Collection[int] = ()) -> list[Primitive]:
+    def to_canonical(self, exact: Collection[int] = ()) -> list[Primitive]:
         """The primitives, row by row. Digits that scaling and turning have changed are rounded off, except in rows
         that are to be `exact`.
         """
-        turned = [_scaled(self.turn, primitives[i], self.scale) for i in self.rows]
-        rounded = [p if k in exact else _rounded(p) for k, p in enumerate(turned)]
+        rounded = [self.turned[i] if k in exact else _rounded(self.turned[i]) for k, i in enumerate(self.rows)]
         return [_swap_ends(p) if swap else p for p, swap in zip(rounded, self.reversed, strict=True)]
 
     def from_canonical(self, row: int | None, p: Primitive) -> Primitive:
@@ -117,17 +118,18 @@ class Frame(NamedTuple):
             rows: The row, or the first row, that each primitive comes from.
         """
         refs = []
+        swap = self.turn.swap
         for ref in constraint.refs:
             part = ref.part
             if ref.primitive is None:
-                refs.append(Ref(None, _OTHER_AXIS.get(part, part) if self.turn.swap else part))
+                refs.append(Ref(None, _OTHER_AXIS.get(part, part) if swap else part))
                 continue
             row = rows.get(ref.primitive)
             if row is not None and self.reversed[row]:
                 part = _OTHER_END.get(part, part)
             refs.append(Ref(numbers[ref.primitive], part))
-        kind = _SWAPPED.get(constraint.type, constraint.type) if self.turn.swap else constraint.type
-        return replace(constraint, type=kind, refs=tuple(refs))
+        kind = _SWAPPED.get(constraint.type, constraint.type) if swap else constraint.type
+        return Constraint(kind, tuple(refs), constraint.value, constraint.name, constraint.extra)
 
 
 def canonical_frame(primitives: Primitives, box: Box) -> Frame:
@@ -135,7 +137,7 @@ def canonical_frame(primitives: Primitives, box: Box) -> Frame:
     size = box.size
     turns = _best_turns(primitives, box)
     turn = turns[0]
-    turned = [_scaled(turn, p, size) for p in primitives]
+    turned = tuple(_scaled(turn, p, size) for p in primitives)
     middle = turn.point(box.center, 1 / size)
     traits = _traits(turned, middle)
     order = np.lexsort(traits.round(6).T[::-1]).tolist()
@@ -146,11 +148,13 @@ def canonical_frame(primitives: Primitives, box: Box) -> Frame:
             symmetries.append(between)
     # A mirrored arc runs from what was its end.
     swapped = tuple(turn.mirrors if isinstance(primitives[i], Arc) else _runs_backward(turned[i]) for i in order)
-    return Frame(turn, size, tuple(order), swapped, tuple(symmetries), middle)
+    return Frame(turn, size, turned, tuple(order), swapped, tuple(symmetries), middle)
 
 
 def is_symmetric(primitives: Primitives, frame: Frame) -> bool:
     """Whether changed canonical primitives still look the same after each of the frame's symmetries."""
+    if not frame.symmetries:
+        return True
     traits = _traits(primitives, frame.middle)
     return all(_alike(traits, _turned_traits(primitives, turn, frame.middle)) for turn in frame.symmetries)
 
@@ -182,7 +186,7 @@ def _rounded(p: Primitive) -> Primitive:
 
 
 def _swap_ends(p: Primitive) -> Primitive:
-    return replace(p, start=p.end, end=p.start) if isinstance(p, Line) else p
+    return Line(p.end, p.start, p.construction) if isinstance(p, Line) else p
 
 
 def _runs_backward(p: Primitive) -> bool:
@@ -196,12 +200,15 @@ def _runs_backward(p: Primitive) -> bool:
 def _best_turns(primitives: Primitives, box: Box) -> list[Turn]:
     """The turns with the largest moments, to within rounding."""
     at, weight = _weighted_points(primitives, box)
-    powers_x, powers_y = (np.stack([coordinate**k for k in range(6)]) for coordinate in at.T)
-    moments = (powers_x * weight) @ powers_y.T / weight.sum()
+    (x, y), total = at.T, float(weight.sum())
     turns = list(TURNS)
     for p, q in _MOMENTS:
-        values = [t.sx**p * t.sy**q * (moments[q, p] if t.swap else moments[p, q]) for t in turns]
-        turns = [t for t, value in zip(turns, values, strict=True) if value >= max(values) - ROUNDING]
+        if len(turns) == 1:
+            break
+        here, swapped = (float((x**m * weight) @ y**n) / total for m, n in ((p, q), (q, p)))
+        values = [t.sx**p * t.sy**q * (swapped if t.swap else here) for t in turns]
+        least = max(values) - ROUNDING
+        turns = [t for t, value in zip(turns, values, strict=True) if value >= least]
     return turns
 
 
