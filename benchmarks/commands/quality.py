@@ -145,34 +145,34 @@ def conditions(
 def primitive_counts(
     context: typer.Context,
     data: Annotated[Path, typer.Option(help="A corpus with sketches of all these numbers of primitives.")],
-    primitives: Annotated[str, typer.Option(help="Numbers of primitives.")] = "3..16",
+    primitives: Annotated[str, typer.Option(help="Numbers of primitives, as a range or a list.")] = "3..16",
     count: Annotated[int, typer.Option(min=2, help="The most sketches of each number.")] = 1000,
     model: Model = "ours",
     device: Device = "auto",
     steps: Steps = 50,
     seed: Seed = 0,
     inception: Inception = None,
+    cache: SampleCache = None,
+    sample_only: SampleOnly = False,
     out: Page = None,
 ) -> None:
     """Generate sketches of each number of primitives, and score them beside real ones of that number."""
-    from benchmarks.primitive_counts import score_primitive_counts
-    from benchmarks.results import check_output_file
+    from benchmarks.primitive_counts import choose_task, parse_numbers, sample_primitive_counts, score_primitive_counts
     from sketchdnn.data.loader import Dataset
     from sketchdnn.evaluation.features import find_inception, load_inception
-    from sketchdnn.geometry.quantities import parse_int_range
     from sketchdnn.systems import from_pretrained
     from sketchdnn.systems.devices import find_device
 
-    check_output_file(out)
+    check_files(out, cache, sample_only)
     device = find_device(device)
-    low, high = parse_int_range(primitives, "--primitives", "3..16")
-    dataset, numbers = Dataset.open(data), range(low, high + 1)
-    extractor = load_inception(find_inception(inception), device)
+    task = choose_task(Dataset.open(data), parse_numbers(primitives), count, seed=seed, steps=steps)
+    network = None if sample_only else find_inception(inception)
     system = from_pretrained(model, device)
     with stages() as on_stage:
-        result = score_primitive_counts(
-            system, dataset, extractor, numbers, count, seed=seed, steps=steps, on_stage=on_stage
-        )
+        samples = sample_primitive_counts(system, task, cache, on_stage)
+        if network is None:
+            return
+        result = score_primitive_counts(samples, task, load_inception(network, device), on_stage)
     show(result, out, command_line(context, device=device))
 
 
