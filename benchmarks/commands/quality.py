@@ -1,6 +1,6 @@
-"""`python -m benchmarks samplers`, `noise-levels`, `conditions`, `primitive-counts`, `completion`, `design-score`,
-`failures`, `constraints`, `constraint-speed`, `drag`, `repair`, `intent`, `rounding` and `solids`: how good results
-are.
+"""`python -m benchmarks samplers`, `noise-levels`, `conditions`, `primitive-counts`, `completion`, `fit-order`,
+`design-score`, `failures`, `constraints`, `constraint-speed`, `drag`, `repair`, `intent`, `rounding` and `solids`: how
+good results are.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ def register(app: typer.Typer) -> None:
         conditions: "conditions --device cuda --out docs/results/conditions.md",
         primitive_counts: "primitive-counts --data prepared --device cuda --out docs/results/primitive_counts.md",
         completion: "completion --data prepared --device cuda --out docs/results/completion.md",
+        fit_order: "fit-order --data prepared --parts 200",
         design_score: "design-score --data prepared --out docs/results/design_score.md",
         failures: "failures --device cuda --out docs/results/failures.md",
         constraints: "constraints --data sg_subset.npy --out docs/results/constraints.md",
@@ -209,6 +210,34 @@ def completion(
             sample_completions(system, task, cache, on_stage)
             return
         result = score_completions(system, task, (low, high), cache=cache, workers=available_cores(), on_stage=on_stage)
+    show(result, out, command_line(context, device=device))
+
+
+def fit_order(
+    context: typer.Context,
+    data: Annotated[Path, typer.Option(help="A prepared corpus, or a file of sketches.")],
+    primitives: Annotated[str, typer.Option(help="Primitives of the original sketches.")] = "3..16",
+    parts: Annotated[int, typer.Option(min=10, help="Parts of the training split to complete.")] = 200,
+    steps: Steps = 50,
+    seed: Seed = 0,
+    model: Model = "ours",
+    device: Device = "auto",
+    cache: SampleCache = None,
+    out: Page = None,
+) -> None:
+    """Fit the weights of the order of suggestions on parts of training sketches; the package is not changed."""
+    from benchmarks.results import check_output_file
+    from benchmarks.suggestion_order import fit_order as fit
+    from sketchdnn.geometry.quantities import parse_int_range
+    from sketchdnn.systems import from_pretrained
+    from sketchdnn.systems.devices import find_device
+
+    check_output_file(out)
+    device = find_device(device)
+    numbers = parse_int_range(primitives, "--primitives", "3..16")
+    with stages() as on_stage:
+        system = from_pretrained(model, device)
+        result = fit(system, data, numbers, parts, steps=steps, seed=seed, cache=cache, on_stage=on_stage)
     show(result, out, command_line(context, device=device))
 
 
