@@ -60,12 +60,13 @@ def free_places(part: Sketch, shape: Profile) -> list[FreePlace]:
 
 
 def _grid(part: Sketch, loop: Loop) -> Floats:
-    """Places about the center of an outline's box, the center first."""
+    """Places about the center of an outline's box, the nearest first; of equal ones, those level with it or above."""
     box = bounds([part.primitives[edge.primitive_index] for edge in loop.edges])
     steps = (np.arange(_GRID) - _GRID // 2) * box.size / _GRID
     x, y = np.meshgrid(steps + box.center[0], steps + box.center[1])
     places = np.stack([x.ravel(), y.ravel()], axis=1)
-    return places[np.argsort(np.abs(places - box.center).max(axis=1), kind="stable")]
+    off = np.sort(np.round(np.abs(places - box.center) / box.size, 6), axis=1)
+    return places[np.lexsort((off[:, 0], off[:, 1]))]
 
 
 def _polygon(part: Sketch, loop: Loop) -> Floats:
