@@ -143,7 +143,8 @@ def fit_choices(choices: Sequence[Choice], seed: int = 0) -> OrderFit:
 
 
 def _features(ideas: Sequence[Candidate]) -> Floats:
-    return np.array([idea.features for idea in ideas], np.float64)
+    """The features of ideas. The original was in no frame, so the misfit is not compared."""
+    return np.array([idea.features._replace(misfit=0.0) for idea in ideas], np.float64)
 
 
 def _fit(choices: Sequence[Choice]) -> Floats:
