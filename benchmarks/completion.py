@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -21,7 +21,7 @@ from sketchdnn.diffusion.sampling import SamplingOptions
 from sketchdnn.errors import SketchError
 from sketchdnn.evaluation.estimates import Estimate, clustered_share, mean_estimate, share_estimate
 from sketchdnn.generation import CompleteRequest
-from sketchdnn.generation.complete import Completion
+from sketchdnn.generation.complete import Completion, has_enough
 from sketchdnn.generation.distinct import SAME_IDEA, difference
 from sketchdnn.generation.engine import Engine, SampleId, device_of
 from sketchdnn.generation.framing import CompletedPart, FramedPart, decode_completions, sample_parts
@@ -43,14 +43,20 @@ _MM = 50.0
 SOURCES = MODEL, GEOMETRY, BOTH = "model", "geometry", "both"
 
 
+class Round(NamedTuple):
+    """Candidates of the model for a case: the framed parts and what became of them."""
+
+    parts: Sequence[FramedPart]
+    completed: Sequence[CompletedPart]
+
+
 class _Job(NamedTuple):
     """A case, what makes its suggestions of a source, and the candidates of the model."""
 
     case: Case
     source: str
     finisher: Finisher
-    parts: Sequence[FramedPart]
-    completed: Sequence[CompletedPart]
+    rounds: Sequence[Round]
 
 
 GOALS = {"first": 0.9, "any": 0.97, "crossings": 0.01, "distinct": 5.0, "pads": 0.9}
@@ -66,6 +72,8 @@ COLUMNS = (
     "distinct",
     "part unchanged",
     "FreeCAD pads, first",
+    "FreeCAD extrudes, first",
+    "FreeCAD pads, original",
     "first is the model's",
     "original would be first",
 )
@@ -104,6 +112,7 @@ class Suggestions(NamedTuple):
         seconds: What repair and scoring took.
         source: The source of the candidates: the model, geometry, or both.
         origins: The origin of each suggestion: the model or geometry.
+        enough: Whether there are so many that no further round of candidates follows.
         original_first: Whether the original would be the first suggestion, were it one of the candidates.
     """
 
@@ -112,6 +121,7 @@ class Suggestions(NamedTuple):
     seconds: float
     source: str = MODEL
     origins: tuple[str, ...] = ()
+    enough: bool = True
     original_first: bool = False
 
     @property
@@ -134,7 +144,9 @@ class TaskScore:
         recovered_best: Share of hidden primitives that the suggestion with most of them recovers.
         distinct: Mean number of suggestions; no two have the same idea.
         unchanged: Share of suggestions whose given primitives are equal to the bit.
-        pads: Share of first suggestions that FreeCAD pads; None if it was not asked.
+        pads: Share of first suggestions that FreeCAD pads; None if FreeCAD was not run. A pad is one solid.
+        extrudes: Share of first suggestions that FreeCAD extrudes to one solid or several.
+        originals_pad: Share of the originals that FreeCAD pads.
         from_model: Share of first suggestions that are the model's idea.
         original_first: Share of parts whose first suggestion would be the original, were it one of the candidates.
     """
@@ -150,6 +162,8 @@ class TaskScore:
     distinct: Estimate
     unchanged: Estimate
     pads: Estimate | None
+    extrudes: Estimate | None
+    originals_pad: Estimate | None
     from_model: Estimate
     original_first: Estimate
 
@@ -157,14 +171,14 @@ class TaskScore:
         low, high = self.distinct.low, self.distinct.high
         distinct = f"{self.distinct.value:.1f} ({low:.1f}–{high:.1f})"
         before = map(percent, (self.first, self.any, self.crossings, self.recovered, self.recovered_best))
-        pads = "–" if self.pads is None else percent(self.pads)
+        solids = ("–" if each is None else percent(each) for each in (self.pads, self.extrudes, self.originals_pad))
         head = (self.task, f"{self.parts:,}", self.source)
         return (
             *head,
             *before,
             distinct,
             f"{self.unchanged.value:.1%}",
-            pads,
+            *solids,
             f"{self.from_model.value:.0%}",
             percent(self.original_first),
         )
@@ -178,6 +192,7 @@ class CompletionBenchmark:
     count: int
     sampler: str
     steps: int
+    second_rounds: int
     scores: tuple[TaskScore, ...]
     suggestions: tuple[Suggestions, ...]
 
@@ -201,6 +216,11 @@ class CompletionBenchmark:
         yield _goal("suggestions that cross the part", score.crossings.value, GOALS["crossings"], at_most=True)
         if score.pads is not None:
             yield _goal("FreeCAD pads the first suggestion", score.pads.value, GOALS["pads"])
+        if score.extrudes is not None and score.originals_pad is not None:
+            others = (
+                f"it extrudes {score.extrudes.value:.1%}, and pads {score.originals_pad.value:.1%} of the originals"
+            )
+            yield f"a pad is one solid, so FreeCAD refuses several outlines: {others}"
         met = "met" if score.distinct.value >= GOALS["distinct"] else "missed"
         yield f"distinct suggestions: {score.distinct.value:.1f}, goal at least {GOALS['distinct']:g}: {met}"
         seconds = float(np.mean([each.seconds for each in self.suggestions if each.source == BOTH]))
@@ -213,6 +233,8 @@ class CompletionBenchmark:
             high=self.numbers[1],
             sampler=self.sampler,
             steps=self.steps,
+            second_rounds=self.second_rounds,
+            parts=self.scores[-1].parts,
             table=markdown_table(self.columns, self.rows()),
             goals="\n".join(f"- {sentence}." for sentence in self.sentences()),
             tolerance=RECOVERY_TOLERANCE,
@@ -220,17 +242,27 @@ class CompletionBenchmark:
         )
 
 
-def sample_completions(
-    system: System, task: CompletionTask, cache: Path | None = None, on_stage: OnStage = ignore_stage
-) -> tuple[list[Completion], list[list[FramedPart]], Mapping[str, Tensor]]:
-    """The completion of each case, its first round of candidates as framed parts, and packed samples of them all."""
-    completions = task.completions(system)
+def plan_round(completions: Mapping[int, Completion], number: int) -> dict[int, list[FramedPart]]:
+    """The framed parts of a round of candidates for some cases, by the number of the case."""
     # Candidates of all cases are sampled together, so each takes noise of its own.
-    rounds = [
-        [replace(part, sample=SampleId(number * _CASE_STRIDE + index)) for index, part in enumerate(each.plan(0))]
-        for number, each in enumerate(completions)
-    ]
-    parts = [part for each in rounds for part in each]
+    return {
+        case: [
+            replace(part, sample=SampleId(case * _CASE_STRIDE + number * completion.pool + index))
+            for index, part in enumerate(completion.plan(number))
+        ]
+        for case, completion in completions.items()
+    }
+
+
+def sample_round(
+    system: System,
+    task: CompletionTask,
+    plan: Mapping[int, Sequence[FramedPart]],
+    cache: Path | None = None,
+    on_stage: OnStage = ignore_stage,
+) -> dict[int, Round]:
+    """The candidates of a round, sampled or read from the cache."""
+    parts = [part for each in plan.values() for part in each]
     max_batch = CPU_BATCH if device_of(system).type == "cpu" else GPU_BATCH
 
     def sample() -> Mapping[str, Tensor]:
@@ -242,7 +274,16 @@ def sample_completions(
         on_stage(f"sampled {len(parts):,} candidates in {time.perf_counter() - start:,.0f} s")
         return {f"candidates.{name}": tensor for name, tensor in packed.items()}
 
-    return completions, rounds, cached_samples(cache, task.identity(system, parts), sample)
+    samples = cached_samples(cache, task.identity(system, parts), sample)
+    decoded = iter(list(decode_completions(parts, unpack(samples, "candidates"), system.rows.arc_scalar)))
+    return {case: Round(each, [next(decoded) for _ in each]) for case, each in plan.items()}
+
+
+def sample_completions(
+    system: System, task: CompletionTask, cache: Path | None = None, on_stage: OnStage = ignore_stage
+) -> dict[int, Round]:
+    """The candidates of the first round, for every case."""
+    return sample_round(system, task, plan_round(dict(enumerate(task.completions(system))), 0), cache, on_stage)
 
 
 def score_completions(
@@ -254,16 +295,28 @@ def score_completions(
     workers: int = 1,
     on_stage: OnStage = ignore_stage,
 ) -> CompletionBenchmark:
-    """Sample candidates or read them from the cache, choose suggestions and compare them with the original sketches."""
-    completions, rounds, samples = sample_completions(system, task, cache, on_stage)
-    batch, arc_scalar = unpack(samples, "candidates"), system.rows.arc_scalar
-    decoded = iter(list(decode_completions([part for each in rounds for part in each], batch, arc_scalar)))
-    jobs = []
-    for case, completion, parts in zip(task.cases, completions, rounds, strict=True):
-        completed = [next(decoded) for _ in parts]
-        jobs += [_Job(case, source, completion.finisher, parts, completed) for source in SOURCES]
-    on_stage("repairing and choosing")
-    suggestions = tuple(_map_choose(jobs, workers))
+    """Sample candidates or read them from the cache, choose suggestions and compare them with the original sketches.
+
+    Cases with too few suggestions get a second round of candidates, as in `sketchdnn complete`. These are stored beside
+    the cache.
+    """
+    completions = dict(enumerate(task.completions(system)))
+    rounds = {case: [each] for case, each in sample_completions(system, task, cache, on_stage).items()}
+
+    def choose(cases: Iterable[int]) -> dict[tuple[int, str], Suggestions]:
+        keys = [(case, source) for case in cases for source in SOURCES]
+        on_stage(f"repairing and choosing for {len(keys) // len(SOURCES):,} parts")
+        jobs = [_Job(task.cases[case], source, completions[case].finisher, rounds[case]) for case, source in keys]
+        return dict(zip(keys, _map_choose(jobs, workers), strict=True))
+
+    chosen = choose(completions)
+    again = {case: each for case, each in completions.items() if not chosen[case, BOTH].enough}
+    if again:
+        second_cache = None if cache is None else cache.with_stem(f"{cache.stem}-second")
+        for case, second in sample_round(system, task, plan_round(again, 1), second_cache, on_stage).items():
+            rounds[case].append(second)
+        chosen |= choose(again)
+    suggestions = tuple(chosen.values())
     on_stage("scoring")
     try:
         program: str | None = find_freecad()
@@ -282,6 +335,7 @@ def score_completions(
         task.count,
         options.sampler_name,
         task.steps,
+        len(again),
         tuple(scores),
         suggestions,
     )
@@ -297,11 +351,12 @@ def score_suggestions(
     num_hidden = np.array([len(each.case.hidden) for each in suggestions])
     recovered = [[count_recovered(each.case.hidden, added) for added in each.added] for each in suggestions]
     first = [each.sketches[0] for each in suggestions if each.sketches]
-    pads = None
+    pads = extrudes = originals_pad = None
     if program is not None:
-        in_mm = [replace(sketch.moved(_MM), units="mm", constraints=sketch.constraints) for sketch in first]
-        num_pads = count_solids(program, "completed", "first", in_mm).pads if in_mm else 0
-        pads = share_estimate(num_pads, len(suggestions))
+        solids = _count_solids(program, first)
+        pads, extrudes = (share_estimate(solids[name], len(suggestions)) for name in ("pads", "extrudes"))
+        originals = [replace(case.part, primitives=case.part.primitives + case.hidden) for case, *_ in suggestions]
+        originals_pad = share_estimate(_count_solids(program, originals)["pads"], len(suggestions))
     return TaskScore(
         name,
         len(suggestions),
@@ -316,9 +371,20 @@ def score_suggestions(
             total - sum(s.primitives[: len(case.part)] != case.part.primitives for case, s in everything), total
         ),
         pads=pads,
+        extrudes=extrudes,
+        originals_pad=originals_pad,
         from_model=share_estimate(sum(each.origins[:1] == (MODEL,) for each in suggestions), len(suggestions)),
         original_first=share_estimate(sum(each.original_first for each in suggestions), len(suggestions)),
     )
+
+
+def _count_solids(program: str, sketches: Sequence[Sketch]) -> dict[str, int]:
+    """How many of the sketches FreeCAD pads to one solid, and extrudes to one or several."""
+    if not sketches:
+        return {"pads": 0, "extrudes": 0}
+    in_mm = [replace(sketch.moved(_MM), units="mm", constraints=sketch.constraints) for sketch in sketches]
+    solids = count_solids(program, "completed", "first", in_mm)
+    return {"pads": solids.pads, "extrudes": solids.extrudes}
 
 
 def meets_part(num_given: int, sketch: Sketch) -> bool:
@@ -340,22 +406,34 @@ def _choose(job: _Job) -> Suggestions:
     start = time.process_time()
     candidates = finisher.finish(*finisher.geometric_candidates())
     if job.source != GEOMETRY:
-        candidates += finisher.finish(job.parts, job.completed)
+        for each in job.rounds:
+            candidates += finisher.finish(each.parts, each.completed)
     chosen = finisher.choose(candidates)
     seconds = time.process_time() - start
     origins = tuple(str(each.origin) for each in chosen)
+    enough = has_enough(finisher.request, chosen)
     original_first = _is_original_first(job.case, finisher, candidates)
-    return Suggestions(job.case, tuple(each.sketch for each in chosen), seconds, job.source, origins, original_first)
+    sketches = tuple(each.sketch for each in chosen)
+    return Suggestions(job.case, sketches, seconds, job.source, origins, enough, original_first)
+
+
+def original_candidates(case: Case, finisher: Finisher) -> list[Candidate]:
+    """The original as one more candidate of the model; none if it cannot stay."""
+    part = finisher.part
+    whole = replace(part, primitives=part.primitives + case.hidden)
+    framed = FramedPart(part, Placement(bounds(whole).center, bounds(whole).size / 2), SampleId(_CASE_STRIDE - 1))
+    return finisher.finish([framed], [CompletedPart(whole, len(case.hidden), 0.0)])
+
+
+def is_original(case: Case, sketch: Sketch) -> bool:
+    """Whether a suggestion has the idea of the original."""
+    return difference(sketch.primitives[len(case.part) :], case.hidden, bounds(case.part).size) <= SAME_IDEA
 
 
 def _is_original_first(case: Case, finisher: Finisher, candidates: Sequence[Candidate]) -> bool:
     """Whether the first suggestion is the original, if it is one more candidate."""
-    part, size = finisher.part, bounds(finisher.part).size
-    whole = replace(part, primitives=part.primitives + case.hidden)
-    framed = FramedPart(part, Placement(bounds(whole).center, bounds(whole).size / 2), SampleId(_CASE_STRIDE - 1))
-    originals = finisher.finish([framed], [CompletedPart(whole, len(case.hidden), 0.0)])
-    chosen = finisher.choose([*candidates, *originals])
-    return bool(chosen) and difference(chosen[0].sketch.primitives[len(part) :], case.hidden, size) <= SAME_IDEA
+    ideas = finisher.rank([*candidates, *original_candidates(case, finisher)])
+    return bool(ideas) and is_original(case, ideas[0].sketch)
 
 
 def _goal(what: str, value: float, goal: float, *, at_most: bool = False) -> str:
@@ -369,8 +447,9 @@ _PAGE = """# Completion of real parts
     {command}
 
 Test sketches of {low} to {high} primitives that can be extruded, each without some of its primitives. The part is
-completed with the defaults of `sketchdnn complete`: {count} suggestions, {steps} {sampler} steps, and one round of
-candidates. The frame, the size and the number of hidden primitives are unknown. In brackets, 95 % intervals.
+completed with the defaults of `sketchdnn complete`: {count} suggestions, {steps} {sampler} steps, and a second round
+of candidates for parts with too few suggestions ({second_rounds} of {parts}). The frame, the size and the number of
+hidden primitives are unknown. In brackets, 95 % intervals.
 
 {table}
 
@@ -389,6 +468,8 @@ candidates. The frame, the size and the number of hidden primitives are unknown.
   complete a part, so 100 % cannot be reached.
 - **distinct**: suggestions, of {count}; no two are the same idea (nowhere farther apart than 8 % of the part's size).
 - **part unchanged**: suggestions whose given primitives are equal to the bit.
+- **FreeCAD pads**: a PartDesign Pad of the sketch is a valid solid. A pad is one solid, so one of several outlines is
+  refused; **FreeCAD extrudes** counts those too: Part's extrusion of a face of all wires is valid.
 - **first is the model's**: parts whose first suggestion is an idea of the model.
 - **original would be first**: parts whose first suggestion would be the original, were it one of the candidates: how
   well the ranking agrees with the designers. Its weights were fitted on other test parts (`--seed 0`).

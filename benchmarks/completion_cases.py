@@ -16,7 +16,7 @@ import numpy as np
 
 from sketchdnn.constraints import repair
 from sketchdnn.data.candidates import assign_splits, text_keys
-from sketchdnn.data.config import PrepareConfig
+from sketchdnn.data.config import SPLITS, PrepareConfig
 from sketchdnn.data.loader import Dataset
 from sketchdnn.errors import GeometryError, SketchError
 from sketchdnn.evaluation.samples import normalize_split
@@ -54,29 +54,30 @@ class Case(NamedTuple):
     hidden: tuple[Primitive, ...]
 
 
-def held_out_sketches(data: Path, numbers: tuple[int, int], seed: int = 0) -> Iterator[Sketch]:
-    """The test sketches with so many primitives in random order, without constraints, the larger side from −1 to 1.
+def held_out_sketches(data: Path, numbers: tuple[int, int], seed: int = 0, *, split: str = "test") -> Iterator[Sketch]:
+    """Sketches of a split with so many primitives, in random order: without constraints, the larger side from −1 to 1.
 
     Args:
-        data: A prepared corpus; or a file of sketches, of which those of the test split are taken. A corpus has none
-            with more than 16 primitives.
+        data: A prepared corpus; or a file of sketches, of which those of the split are taken. A corpus has none with
+            more than 16 primitives.
         numbers: The smallest and the largest number of primitives.
         seed: Of the order.
+        split: The split.
     """
     rng = np.random.default_rng(seed)
     low, high = numbers
     if data.is_dir():
         corpus = Dataset.open(data)
-        test = normalize_split(corpus.split("test").compact, is_normalized=corpus.half_extent == 1)
-        test = test[np.flatnonzero((test.counts >= low) & (test.counts <= high))]
-        for number in rng.permutation(len(test)):
-            (decoded,) = decode_compact(test[number : number + 1])
+        rows = normalize_split(corpus.split(split).compact, is_normalized=corpus.half_extent == 1)
+        rows = rows[np.flatnonzero((rows.counts >= low) & (rows.counts <= high))]
+        for number in rng.permutation(len(rows)):
+            (decoded,) = decode_compact(rows[number : number + 1])
             yield decoded.sketch
         return
     found = [item for item in scan(data) if isinstance(item, Sketch) and low <= len(item) <= high]
     keys = text_keys([str(sketch.extra.get("group", "")) for sketch in found])
-    in_test = np.flatnonzero(assign_splits(keys, PrepareConfig()) == 2)
-    for number in rng.permutation(in_test):
+    in_split = np.flatnonzero(assign_splits(keys, PrepareConfig()) == SPLITS.index(split))
+    for number in rng.permutation(in_split):
         box = bounds(found[number])
         if box.size > 0:
             x, y = box.center

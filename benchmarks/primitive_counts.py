@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
+import torch
 from rich.table import Table
+from torch import Tensor
 
 from sketchdnn.data.config import SPLITS
 from sketchdnn.data.loader import Dataset
+from sketchdnn.diffusion.sampling import SamplingOptions
 from sketchdnn.errors import SketchError
 from sketchdnn.evaluation.estimates import Estimate, share_estimate
 from sketchdnn.evaluation.features import Extractor, sketch_features
@@ -19,13 +24,16 @@ from sketchdnn.evaluation.scores import Features
 from sketchdnn.evaluation.validity import LOOSE_TOLERANCE, is_closed, measure_gaps
 from sketchdnn.generation import GenerateRequest
 from sketchdnn.geometry import profile
+from sketchdnn.geometry.quantities import parse_int_range
 from sketchdnn.representation import Compact, decode_compact
 from sketchdnn.systems import System
 
 from .results import OnStage, ignore_stage, markdown_table, percent, rich_table
+from .samples import cached_samples, weights_hash
 
 # Fewer real sketches of a number are not compared.
 _MIN_SKETCHES = 40
+_FIELDS = ("kind", "construction", "params")
 _COLUMNS = ("primitives", "sketches", "FID", "real", "KID × 1000", "real", "ends meet", "real", "closed", "real")
 _PAGE = """# Sketches by number of primitives
 
@@ -92,28 +100,60 @@ class PrimitiveCountBenchmark:
         return _PAGE.format(command=command, table=table, tolerance=LOOSE_TOLERANCE)
 
 
-def score_primitive_counts(
-    system: System,
-    dataset: Dataset,
-    extractor: Extractor,
-    numbers: Sequence[int],
-    count: int = 1000,
-    *,
-    seed: int = 0,
-    steps: int = 50,
-    on_stage: OnStage = ignore_stage,
-) -> PrimitiveCountBenchmark:
-    """Generate sketches of each number of primitives and score them beside real ones.
+@dataclass(frozen=True, slots=True)
+class PrimitiveCountTask:
+    """The numbers of primitives to generate, and the real sketches to compare with.
+
+    Attributes:
+        sizes: The number of sketches for each number of primitives.
+        real: As many sketches of the training split.
+        reference: As many of the validation and test splits.
+        seed: Of the sketches.
+        steps: Denoising steps.
+    """
+
+    sizes: Mapping[int, int]
+    real: Mapping[int, Compact]
+    reference: Mapping[int, Compact]
+    seed: int = 0
+    steps: int = 50
+
+    def request(self, number: int) -> GenerateRequest:
+        return GenerateRequest.parse(
+            count=self.sizes[number], primitives=number, seed=self.seed, steps=self.steps, repair=False
+        )
+
+    def identity(self, system: System) -> dict[str, str]:
+        """What stored samples depend on."""
+        sampler = system.resolve(SamplingOptions(None, self.steps)).sampler_name
+        settings = {"sizes": dict(self.sizes), "seed": self.seed, "steps": self.steps, "sampler": sampler}
+        return {"primitive counts": json.dumps(settings | {"model": weights_hash(system)})}
+
+
+def parse_numbers(text: str) -> list[int]:
+    """Numbers of primitives: a range, single ones, or both.
+
+    >>> parse_numbers("3..5,8,12")
+    [3, 4, 5, 8, 12]
+    """
+    numbers: set[int] = set()
+    for word in text.split(","):
+        low, high = parse_int_range(word, "--primitives", "3..16 or 4,8,12")
+        numbers.update(range(low, high + 1))
+    return sorted(numbers)
+
+
+def choose_task(
+    dataset: Dataset, numbers: Sequence[int], count: int = 1000, *, seed: int = 0, steps: int = 50
+) -> PrimitiveCountTask:
+    """The task for some numbers of primitives.
 
     Args:
-        system: The model, on the device of the extractor.
         dataset: The corpus; it should hold sketches of all the numbers.
-        extractor: The features of FID.
         numbers: Numbers of primitives.
         count: The most sketches of each number; there are no more than the training or the other splits have.
         seed: Of the sketches, and of the choice of real ones.
         steps: Denoising steps.
-        on_stage: Called with the name of each stage.
 
     Raises:
         SketchError: If the corpus has too few sketches of one of the numbers.
@@ -121,17 +161,45 @@ def score_primitive_counts(
     splits = [dataset.split(name).compact for name in SPLITS]
     train, *held_out = (normalize_split(each, is_normalized=dataset.half_extent == 1) for each in splits)
     rng = np.random.default_rng(seed)
-    scores = []
+    sizes: dict[int, int] = {}
+    real: dict[int, Compact] = {}
+    reference: dict[int, Compact] = {}
     for number in numbers:
-        real, reference = _with_count([train], number, rng), _with_count(held_out, number, rng)
-        size = min(count, len(real), len(reference))
+        some, others = _with_count([train], number, rng), _with_count(held_out, number, rng)
+        size = min(count, len(some), len(others))
         if size < _MIN_SKETCHES:
             raise SketchError(f"the corpus has only {size} sketches of {number} primitives to compare with")
-        on_stage(f"{number} primitives")
-        request = GenerateRequest.parse(count=size, primitives=number, seed=seed, steps=steps, repair=False)
-        generated = generate_samples(system, "", request).compact
-        features = sketch_features(reference[:size], extractor)
-        sets = [_score(each, features, extractor) for each in (generated, real[:size])]
+        sizes[number], real[number], reference[number] = size, some[:size], others[:size]
+    return PrimitiveCountTask(sizes, real, reference, seed, steps)
+
+
+def sample_primitive_counts(
+    system: System, task: PrimitiveCountTask, cache: Path | None = None, on_stage: OnStage = ignore_stage
+) -> Mapping[int, Compact]:
+    """Sketches of each number of primitives, generated or read from the cache."""
+
+    def sample() -> Mapping[str, Tensor]:
+        tensors = {}
+        for number in task.sizes:
+            on_stage(f"generating {number} primitives")
+            compact = generate_samples(system, "", task.request(number)).compact
+            for name in _FIELDS:
+                tensors[f"{number}.{name}"] = torch.from_numpy(getattr(compact, name))
+        return tensors
+
+    samples = cached_samples(cache, task.identity(system), sample)
+    return {number: Compact(*(samples[f"{number}.{name}"].numpy() for name in _FIELDS)) for number in task.sizes}
+
+
+def score_primitive_counts(
+    samples: Mapping[int, Compact], task: PrimitiveCountTask, extractor: Extractor, on_stage: OnStage = ignore_stage
+) -> PrimitiveCountBenchmark:
+    """Score the sketches of each number of primitives beside real ones."""
+    scores = []
+    for number, size in task.sizes.items():
+        on_stage(f"scoring {number} primitives")
+        features = sketch_features(task.reference[number], extractor)
+        sets = [_score(each, features, extractor) for each in (samples[number], task.real[number])]
         scores.append(CountScore(number, size, *sets))
     return PrimitiveCountBenchmark(tuple(scores))
 

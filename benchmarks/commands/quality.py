@@ -1,6 +1,6 @@
-"""`python -m benchmarks samplers`, `noise-levels`, `conditions`, `primitive-counts`, `completion`, `design-score`,
-`memorization`, `failures`, `constraints`, `constraint-speed`, `drag`, `repair`, `intent`, `rounding` and `solids`: how
-good results are.
+"""`python -m benchmarks samplers`, `noise-levels`, `conditions`, `primitive-counts`, `completion`, `fit-order`,
+`design-score`, `memorization`, `failures`, `constraints`, `constraint-speed`, `drag`, `repair`, `intent`, `rounding`
+and `solids`: how good results are.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ def register(app: typer.Typer) -> None:
         conditions: "conditions --device cuda --out docs/results/conditions.md",
         primitive_counts: "primitive-counts --data prepared --device cuda --out docs/results/primitive_counts.md",
         completion: "completion --data prepared --device cuda --out docs/results/completion.md",
+        fit_order: "fit-order --data prepared --parts 200",
         design_score: "design-score --data prepared --out docs/results/design_score.md",
         memorization: "memorization --data prepared --samples ours=raw.jsonl.xz --out docs/results/memorization.md",
         failures: "failures --device cuda --out docs/results/failures.md",
@@ -150,34 +151,34 @@ def conditions(
 def primitive_counts(
     context: typer.Context,
     data: Annotated[Path, typer.Option(help="A corpus with sketches of all these numbers of primitives.")],
-    primitives: Annotated[str, typer.Option(help="Numbers of primitives.")] = "3..16",
+    primitives: Annotated[str, typer.Option(help="Numbers of primitives, as a range or a list.")] = "3..16",
     count: Annotated[int, typer.Option(min=2, help="The most sketches of each number.")] = 1000,
     model: Model = "ours",
     device: Device = "auto",
     steps: Steps = 50,
     seed: Seed = 0,
     inception: Inception = None,
+    cache: SampleCache = None,
+    sample_only: SampleOnly = False,
     out: Page = None,
 ) -> None:
     """Generate sketches of each number of primitives, and score them beside real ones of that number."""
-    from benchmarks.primitive_counts import score_primitive_counts
-    from benchmarks.results import check_output_file
+    from benchmarks.primitive_counts import choose_task, parse_numbers, sample_primitive_counts, score_primitive_counts
     from sketchdnn.data.loader import Dataset
     from sketchdnn.evaluation.features import find_inception, load_inception
-    from sketchdnn.geometry.quantities import parse_int_range
     from sketchdnn.systems import from_pretrained
     from sketchdnn.systems.devices import find_device
 
-    check_output_file(out)
+    check_files(out, cache, sample_only)
     device = find_device(device)
-    low, high = parse_int_range(primitives, "--primitives", "3..16")
-    dataset, numbers = Dataset.open(data), range(low, high + 1)
-    extractor = load_inception(find_inception(inception), device)
+    task = choose_task(Dataset.open(data), parse_numbers(primitives), count, seed=seed, steps=steps)
+    network = None if sample_only else find_inception(inception)
     system = from_pretrained(model, device)
     with stages() as on_stage:
-        result = score_primitive_counts(
-            system, dataset, extractor, numbers, count, seed=seed, steps=steps, on_stage=on_stage
-        )
+        samples = sample_primitive_counts(system, task, cache, on_stage)
+        if network is None:
+            return
+        result = score_primitive_counts(samples, task, load_inception(network, device), on_stage)
     show(result, out, command_line(context, device=device))
 
 
@@ -214,6 +215,34 @@ def completion(
             sample_completions(system, task, cache, on_stage)
             return
         result = score_completions(system, task, (low, high), cache=cache, workers=available_cores(), on_stage=on_stage)
+    show(result, out, command_line(context, device=device))
+
+
+def fit_order(
+    context: typer.Context,
+    data: Annotated[Path, typer.Option(help="A prepared corpus, or a file of sketches.")],
+    primitives: Annotated[str, typer.Option(help="Primitives of the original sketches.")] = "3..16",
+    parts: Annotated[int, typer.Option(min=10, help="Parts of the training split to complete.")] = 200,
+    steps: Steps = 50,
+    seed: Seed = 0,
+    model: Model = "ours",
+    device: Device = "auto",
+    cache: SampleCache = None,
+    out: Page = None,
+) -> None:
+    """Fit the weights of the order of suggestions on parts of training sketches; the package is not changed."""
+    from benchmarks.results import check_output_file
+    from benchmarks.suggestion_order import fit_order as fit
+    from sketchdnn.geometry.quantities import parse_int_range
+    from sketchdnn.systems import from_pretrained
+    from sketchdnn.systems.devices import find_device
+
+    check_output_file(out)
+    device = find_device(device)
+    numbers = parse_int_range(primitives, "--primitives", "3..16")
+    with stages() as on_stage:
+        system = from_pretrained(model, device)
+        result = fit(system, data, numbers, parts, steps=steps, seed=seed, cache=cache, on_stage=on_stage)
     show(result, out, command_line(context, device=device))
 
 

@@ -117,6 +117,21 @@ def test_first_and_best_suggestions_are_scored() -> None:
     assert (score.source, score.from_model.value) == (completion.BOTH, pytest.approx(1 / 3))
 
 
+def test_pads_are_one_solid_and_extrusions_may_be_several(freecadcmd: str) -> None:
+    islands = Case("open outline", Sketch((*SIDES[:3], Circle((5, 5), 1))), SIDES[3:])
+    whole = Sketch((*islands.part, *islands.hidden))
+    suggestions = [
+        completion.Suggestions(islands, (whole,), 0.1),
+        completion.Suggestions(CASE, (Sketch(SIDES),), 0.1),
+        completion.Suggestions(CASE, (), 0.1),
+    ]
+    score = completion.score_suggestions("all", suggestions, program=freecadcmd)
+    assert score.first.value == pytest.approx(2 / 3)
+    for estimate, share in ((score.pads, 1 / 3), (score.extrudes, 2 / 3), (score.originals_pad, 2 / 3)):
+        assert estimate is not None
+        assert estimate.value == pytest.approx(share)
+
+
 def test_samples_are_cached_and_belong_to_their_settings(corpus: Path, system: System, tmp_path: Path) -> None:
     cache = tmp_path / "samples.safetensors"
     cases = completion_cases.find_cases(completion_cases.held_out_sketches(corpus, (3, 16)), 4)

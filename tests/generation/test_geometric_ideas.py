@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import cmath
 import math
+from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -76,7 +79,80 @@ def test_missing_mirror_images_of_holes() -> None:
     assert {(70, 10)} in centers
     assert {(10, 30)} in centers
     assert {(70, 10), (10, 30), (70, 30)} in centers
-    assert ideas(*SIDES, Circle((40, 20), 4)) == []
+
+
+def test_holes_in_free_places_are_symmetric_and_lie_inside() -> None:
+    assert ideas(*SIDES) == [(Circle((40, 20), 10),)]
+    ((left, right),) = ideas(*SIDES, Circle((40, 20), 4))
+    assert isinstance(left, Circle)
+    assert right == replace(left, center=(80 - left.center[0], 20))
+    assert left.radius == 4
+    triangle = (Line((0, 0), (9, 1)), Line((9, 1), (2, 7)), Line((2, 7), (0, 0)))
+    ((hole,),) = ideas(*triangle)
+    assert profile((*triangle, hole)).is_extrudable
+    assert [loop.depth for loop in profile((*triangle, hole)).loops] == [0, 1]
+    beside = tuple(replace(p, start=(p.start[0] + 90, p.start[1]), end=(p.end[0] + 90, p.end[1])) for p in SIDES)
+    assert (Circle((40, 20), 10), Circle((130, 20), 10)) in ideas(*SIDES, *beside)
+
+
+def turned(p: Line | Arc, angle: float, by: complex, *, mirrored: bool) -> Line | Arc:
+    """The curve mirrored in the x axis, if asked for, then turned about the origin and moved."""
+
+    def move(at: tuple[float, float]) -> tuple[float, float]:
+        moved = cmath.rect(1, angle) * (complex(*at).conjugate() if mirrored else complex(*at)) + by
+        return moved.real, moved.imag
+
+    if isinstance(p, Line):
+        return Line(move(p.start), move(p.end))
+    start = angle - p.end_angle if mirrored else angle + p.start_angle
+    return replace(p, center=move(p.center), start_angle=start)
+
+
+@pytest.mark.parametrize("mirrored", [False, True])
+@pytest.mark.parametrize("angle", [0.0, math.pi / 2, 1.1])
+def test_open_chain_becomes_a_copy_of_another_loop(angle: float, mirrored: bool) -> None:
+    arc = Arc((20, 5), 5, -math.pi / 2, math.pi)
+    loop = (Line((0, 0), (20, 0)), arc, Line((20, 10), (4, 10)), Line((4, 10), (0, 0)))
+    copy = [turned(p, angle, 90 + 40j, mirrored=mirrored) for p in loop]
+    idea, *_ = ideas(*loop, *copy[:2])
+    assert len(idea) == 2
+    assert not missing(copy[2:], idea)
+    assert profile((*loop, *copy[:2], *idea)).is_extrudable
+
+
+def missing(expected: Sequence[Primitive], idea: Sequence[Primitive]) -> list[Primitive]:
+    """The lines that are not in the idea, in either direction."""
+
+    def ends(p: Primitive) -> list[tuple[float, float]]:
+        assert isinstance(p, Line)
+        return sorted((round(x, 6), round(y, 6)) for x, y in (p.start, p.end))
+
+    return [p for p in expected if ends(p) not in [ends(q) for q in idea]]
+
+
+def test_each_of_several_chains_is_closed_by_a_line() -> None:
+    parts = [tuple(turned(p, 0, 60j * k, mirrored=False) for p in SIDES[:3]) for k in range(4)]
+    whole = tuple(p for part in parts for p in part)
+    found = [idea for idea in ideas(*whole) if len(idea) == 4]
+    assert any(len(profile((*whole, *idea)).loops) == 4 and profile((*whole, *idea)).is_extrudable for idea in found)
+
+
+def test_bridge_closes_what_a_line_would_cross() -> None:
+    corners = [(30.0, 12.0), (30.0, 40.0), (-10.0, 40.0), (-10.0, -10.0), (20.0, -10.0), (20.0, 5.0), (28.0, 5.0)]
+    part = tuple(Line(a, b) for a, b in pairwise(corners))
+    straight = Line(corners[-1], corners[0])
+    assert not profile((*part, straight)).chains
+    assert any(profile((*part, *idea)).is_extrudable for idea in ideas(*part))
+
+
+def test_narrow_slot_of_a_large_part_keeps_its_width() -> None:
+    slot = tuple(Line(a, b) for a, b in pairwise([(20.0, 10.0), (20.3, 10.0), (20.3, 14.0), (20.0, 14.0)]))
+    sketch = Sketch((*SIDES, *slot))
+    assert resolve_goal(sketch, None) == "close"
+    finisher = Finisher(CompleteRequest(part=sketch), sketch, "close")
+    first, *_ = finisher.choose(finisher.finish(*finisher.geometric_candidates()))
+    assert profile(first.sketch).is_extrudable
+    assert len(profile(first.sketch).holes) == 1
 
 
 def test_row_and_circle_of_holes_go_on() -> None:
@@ -100,9 +176,7 @@ def test_round_corners_take_holes(holes: tuple[Circle, ...], radius: float) -> N
     )
 
 
-def test_part_without_pattern_gives_no_idea() -> None:
-    triangle = (Line((0, 0), (9, 1)), Line((9, 1), (2, 7)), Line((2, 7), (0, 0)))
-    assert ideas(*triangle) == []
+def test_extending_takes_no_idea_and_a_line_may_close_an_arc() -> None:
     assert geometric_ideas(Sketch(SIDES), "extend") == []
     assert ideas(Arc((0, 0), 1, 0, 6.2), Point((3, 3))) != []  # closed by a line
 
@@ -111,7 +185,7 @@ def test_ideas_are_repaired_scored_and_marked_as_geometry() -> None:
     part = Sketch((*SIDES[:3], HOLE))
     finisher = Finisher(CompleteRequest(part=part), part, "close")
     chosen = finisher.choose(finisher.finish(*finisher.geometric_candidates()))
-    assert len(chosen) == 3
+    assert len(chosen) == 4
     assert {each.origin for each in chosen} == {"geometry"}
     assert all(each.sketch.primitives[:4] == part.primitives and each.shortfall is None for each in chosen)
     assert all(profile(each.sketch).is_extrudable and each.sketch.constraints for each in chosen)

@@ -60,7 +60,7 @@ def test_at_most_half_are_of_geometry_where_the_model_has_enough() -> None:
     ideas = [(Circle((40, 20), 9),), (Circle((60, 20), 5),), (Circle((40, 30), 3),)]
     origins = [each.origin for each in suggest(*ideas, part=part, count=4)]
     assert sorted(map(str, origins)) == ["geometry"] * 2 + ["model"] * 2
-    few = [each.origin for each in suggest(ideas[0], part=part, count=4)]
+    few = [each.origin for each in suggest(ideas[2], part=part, count=4)]
     assert sorted(map(str, few)) == ["geometry"] * 3 + ["model"]
     alone = [each.origin for each in suggest(*ideas, part=part, count=4, geometry=False)]
     assert set(alone) == {"model"}

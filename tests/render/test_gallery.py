@@ -41,6 +41,16 @@ def test_cards_fill_rows() -> None:
     assert card.tobytes() == png(DISC, 100).crop((4, 4, 96, 96)).tobytes()
 
 
+def test_card_of_an_empty_sketch_says_so_or_shows_its_caption() -> None:
+    empty = Sketch(())
+    assert "empty sketch" in gallery_svg([empty])
+    captioned = gallery_svg([empty, DISC], captions=["no further idea", "disc"])
+    assert "empty sketch" not in captioned
+    assert "no further idea" in captioned
+    card = gallery_png([empty, DISC], columns=2, cell=100, captions=["no", "disc"]).crop((10, 10, 90, 90))
+    assert np.ptp(np.asarray(card), axis=(0, 1)).tolist() == [0, 0, 0]
+
+
 @given(st.text(max_size=60))
 def test_hostile_captions_are_escaped(caption: str) -> None:
     hostile = f"<script>&\"'{caption}]]>"

@@ -88,13 +88,18 @@ def complete(
         completed = completion.sample(parts, partial(_report, on_progress, start, end))
         candidates += execution.call(finisher.finish, parts, completed)
         suggestions = execution.call(finisher.choose, candidates)
-        if sum(each.shortfall is None for each in suggestions) >= _ENOUGH * request.count:
+        if has_enough(request, suggestions):
             break
     if not suggestions:
         tries = f"in {MAX_ROUNDS * completion.pool} tries"
         raise SketchError(f"the model added nothing that can stay {tries}; use another goal, more steps or a scale")
     on_progress(float(request.count))
     yield from suggestions
+
+
+def has_enough(request: CompleteRequest, suggestions: Sequence[GeneratedSketch]) -> bool:
+    """Whether so many suggestions meet the request that no further round of candidates follows."""
+    return sum(each.shortfall is None for each in suggestions) >= _ENOUGH * request.count
 
 
 class Completion:

@@ -204,8 +204,29 @@ def sketch_key(sketch: Sketch) -> int:
     return int(symmetric_keys(compact, HASH_GRID_LEVELS)[0])
 
 
-def closure_faults(sketch: Sketch, tolerance: float = CLOSE_TOLERANCE) -> Iterator[Shortfall]:
-    """Why a sketch is not closed, one fault after the other. Ends are joined within `tolerance` of the size.
+def joint_tolerance(part: Sequence[Primitive], size: float | None = None) -> float:
+    """The tolerance for joints of a part, as a fraction of a size, by default its own: less beside short curves.
+
+    With the full tolerance a narrow slot of a large part would have no width.
+
+    >>> from sketchdnn.geometry import Line
+    >>> joint_tolerance([Line((0, 0), (100, 0)), Line((100, 0), (100, 1))])
+    0.0025
+    """
+    lengths = [p.length for p in part if not isinstance(p, Point) and not p.construction]
+    size = bounds(part).size if size is None else size
+    return max(TOLERANCE, min([CLOSE_TOLERANCE, *(length / size / 4 for length in lengths)]))
+
+
+def closure_faults(
+    sketch: Sketch, tolerance: float = CLOSE_TOLERANCE, min_outline: float = MIN_OUTLINE_RATIO
+) -> Iterator[Shortfall]:
+    """Why a sketch is not closed, one fault after the other.
+
+    Args:
+        sketch: The sketch.
+        tolerance: Ends this close, as a fraction of the size, are joined.
+        min_outline: The least size of the largest outline, as a fraction of that of the sketch.
 
     >>> from sketchdnn.geometry import Circle
     >>> list(closure_faults(Sketch((Circle((0, 0), 2), Circle((3, 0), 2)))))
@@ -226,8 +247,8 @@ def closure_faults(sketch: Sketch, tolerance: float = CLOSE_TOLERANCE) -> Iterat
     if not outlines.is_complete:
         yield Shortfall("so many curves come close to each other that not all could be looked at", float(len(sketch)))
     ratio = _outline_ratio(sketch, outlines)
-    if outlines.loops and ratio < MIN_OUTLINE_RATIO:
-        yield Shortfall(f"its largest outline is {ratio:.2f} of its size, not at least {MIN_OUTLINE_RATIO:g}", 1.0)
+    if outlines.loops and ratio < min_outline:
+        yield Shortfall(f"its largest outline is {ratio:.2f} of its size, not at least {min_outline:g}", 1.0)
 
 
 def design_fault(sketch: Sketch) -> Shortfall | None:

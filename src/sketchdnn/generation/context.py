@@ -14,7 +14,7 @@ from typing import NamedTuple
 from sketchdnn.geometry import Line, Loop, Point, Primitive, Profile, Sketch, Vec, bounds, profile
 from sketchdnn.geometry.intersections import distance_to_curve
 
-from .conditions import CLOSE_TOLERANCE
+from .conditions import joint_tolerance
 
 # The most rows of known primitives; the others are left for additions. Contexts of larger parts have the sizes below in
 # turn.
@@ -48,7 +48,7 @@ def choose_context(part: Sketch, places: Sequence[Vec], limit: int = MAX_CONTEXT
     (0, 1, 7, 8)
     """
     distances = [_distance(item, places) for item in part]
-    shape = profile(part, CLOSE_TOLERANCE)
+    shape = profile(part, joint_tolerance(part.primitives))
     units = _units(part, shape)
     units.sort(key=lambda unit: min(distances[number] for number in unit))
     stand_in: tuple[Primitive, ...] = ()

@@ -32,7 +32,7 @@ def difference(first: Sequence[Primitive], second: Sequence[Primitive], size: fl
     """
     largest = 0.0
     for group in ((False, False), (False, True), (True, False), (True, True)):
-        a, b = (_places([p for p in added if _group(p) == group], size) for added in (first, second))
+        a, b = (sample_places([p for p in added if _group(p) == group], size) for added in (first, second))
         if len(a) != len(b) and not (len(a) and len(b)):
             return math.inf
         if len(a):
@@ -72,7 +72,7 @@ def _group(item: Primitive) -> tuple[bool, bool]:
     return isinstance(item, Point), item.construction
 
 
-def _places(items: Sequence[Primitive], size: float) -> NDArray[np.float64]:
+def sample_places(items: Sequence[Primitive], size: float) -> NDArray[np.float64]:
     """Places along primitives, evenly spaced on each."""
     places = []
     for item in items:

@@ -2,8 +2,8 @@
 
 | goal | ideas |
 |---|---|
-| close | lines and corners between the open ends; the mirror image of a part that is one half |
-| inside | mirror images that are missing; further holes of a row or a circle; holes at the centers of round corners |
+| close | lines, corners and bridges between the open ends; the mirror image of a half; a copy of another loop |
+| inside | mirror images that are missing; further holes of a row or a circle; holes at round corners, in free places |
 
 They join the candidates of the model and are repaired, scored and sorted like them.
 """
@@ -23,15 +23,20 @@ from sketchdnn.geometry import (
     Loop,
     Point,
     Primitive,
+    Profile,
     Sketch,
     Vec,
+    arc_from_bulge,
     bounds,
+    bulge,
     profile,
 )
 from sketchdnn.geometry.mirror import Mirror, missing_images
 from sketchdnn.geometry.primitives import on_circle
+from sketchdnn.geometry.profiles import Edge
 
-from .conditions import CLOSE_TOLERANCE
+from .conditions import CLOSE_TOLERANCE, joint_tolerance
+from .free_places import FreePlace, free_places
 from .goals import Goal
 from .variants import Additions, share_space, symmetry_axes
 
@@ -39,12 +44,18 @@ from .variants import Additions, share_space, symmetry_axes
 MAX_IDEAS = 12
 # Directions whose sine is smaller than this are parallel.
 _STRAIGHT = 0.02
+# The height of a bridge over its width.
+_BRIDGE = 0.5
+# A chain of fewer curves is not taken for a piece of a copy; bulges this close are equal.
+_MIN_COPIED, _SAME_BEND = 2, 0.02
 # Corners that turn by less than this are no place for a hole (radians).
 _ROUND_CORNER = 1.2
 # A single arc gets a hole if it turns by at least this, as the end of a lug does (radians).
 _ROUND_END = 2.6
 # Of a hole at the center of a round corner: its radius over that of the corner, and the least as a share of the size.
 _HOLE, _SMALLEST_HOLE = 0.5, 0.012
+# A hole like one that is there fits where the nearest curve is so many radii from its center.
+_LEAST_ROOM = 1.6
 # The centers of a row keep this distance from the box of the part, in radii.
 _MARGIN = 1.5
 # More places on a circle are not taken for a pattern of holes.
@@ -68,17 +79,18 @@ def geometric_ideas(part: Sketch, goal: Goal) -> list[Additions]:
 
 def _closings(part: Sketch) -> Iterator[Additions]:
     """Ways to close an open part."""
-    for closing in (*_other_sides(part), *_joins(part)):
-        if closing and not profile(part.primitives + closing, CLOSE_TOLERANCE).chains:
+    for closing in (*_like_other_loops(part), *_other_sides(part), *_joins(part)):
+        if closing and not profile(part.primitives + closing, joint_tolerance(part.primitives)).chains:
             yield closing
 
 
 def _joins(part: Sketch) -> Iterator[Additions]:
-    """Lines between the ends of one chain, or of two chains in both ways, and corners."""
-    for pairs in _pairings(part, profile(part, CLOSE_TOLERANCE).chains):
+    """Lines between the ends of each chain, or of two chains in both ways, and corners."""
+    for pairs in _pairings(part, profile(part, joint_tolerance(part.primitives)).chains):
         yield tuple(Line(a, b) for (a, _), (b, _) in pairs if a != b)
         if len(pairs) == 1:
             yield from _corners(*pairs[0])
+            yield from _bridges(part, *pairs[0])
 
 
 # A loose end, and the direction in which the part ends there.
@@ -86,14 +98,12 @@ _End = tuple[Vec, Vec]
 
 
 def _pairings(part: Sketch, chains: Sequence[Chain]) -> list[list[tuple[_End, _End]]]:
-    """The ends to join: of one chain, or of two chains in both ways."""
+    """The ends to join: of each chain alone, and of two chains in both ways."""
     ends = [_ends(part, chain) for chain in chains]
     match ends:
-        case [(a, b)]:
-            return [[(a, b)]]
         case [(a, b), (c, d)]:
-            return [[(a, c), (b, d)], [(a, d), (b, c)]]
-    return []
+            return [[(a, c), (b, d)], [(a, d), (b, c)], [*ends]]
+    return [[*ends]] if ends else []
 
 
 def _ends(part: Sketch, chain: Chain) -> tuple[_End, _End]:
@@ -132,11 +142,93 @@ def _corners(first: _End, second: _End) -> Iterator[Additions]:
             yield (Line(a, corner), Line(corner, b))
 
 
+def _bridges(part: Sketch, first: _End, second: _End) -> Iterator[Additions]:
+    """Three lines from end to end: level or upright to the edge of the part's box, along it, and back.
+
+    Where both ends lie at the edge, the bridge is half as high as it is wide.
+    """
+    (a, _), (b, _) = first, second
+    box = bounds(part)
+    near = joint_tolerance(part.primitives) * box.size
+    for axis, (edge, sign) in product((0, 1), ((box.low, -1.0), (box.high, 1.0))):
+        level, width = edge[axis], abs(a[1 - axis] - b[1 - axis])
+        if width <= near:
+            continue
+        if max(abs(a[axis] - level), abs(b[axis] - level)) <= near:
+            level += sign * _BRIDGE * width
+        corners = [(level, at[1]) if axis == 0 else (at[0], level) for at in (a, b)]
+        path = [a, *(at for at, end in zip(corners, (a, b), strict=True) if math.dist(at, end) > near), b]
+        if len(path) == 4:  # else it is a corner
+            yield tuple(Line(p, q) for p, q in pairwise(path))
+
+
+def _like_other_loops(part: Sketch) -> Iterator[Additions]:
+    """What makes each open chain a copy of a loop of the part; lines where there is no such loop."""
+    shape = profile(part, joint_tolerance(part.primitives))
+    near = joint_tolerance(part.primitives) * bounds(part).size
+    loops = [_path(part, loop.edges) for loop in shape.loops]
+    rests = [_rest_of_loop(_path(part, chain.edges), loops, near) for chain in shape.chains]
+    if any(rests):
+        lines = [(Line(chain.start, chain.end),) if chain.start != chain.end else () for chain in shape.chains]
+        yield tuple(p for rest, line in zip(rests, lines, strict=True) for p in rest or line)
+
+
+# A segment of a path: its start, its end, and tan(sweep / 4) of an arc, negative if clockwise; 0 for a line.
+_Segment = tuple[complex, complex, float]
+
+
+def _path(part: Sketch, edges: Iterable[Edge]) -> list[_Segment]:
+    """The segments of a chain or loop; none of one with a full circle."""
+    segments: list[_Segment] = []
+    for edge in edges:
+        curve = part.primitives[edge.primitive_index]
+        if not isinstance(curve, Line | Arc):
+            return []
+        bend = bulge(curve) if isinstance(curve, Arc) else 0.0
+        start, end = complex(*curve.start), complex(*curve.end)
+        segments.append((start, end, bend) if edge.forward else (end, start, -bend))
+    return segments
+
+
+def _rest_of_loop(chain: list[_Segment], loops: Iterable[list[_Segment]], near: float) -> Additions:
+    """What the chain lacks to be a copy of one of the loops: moved, turned or mirrored; nothing if it is of none."""
+    for loop in loops:
+        ways = (loop, [(end, start, -bend) for start, end, bend in reversed(loop)])
+        for way, shift, is_mirrored in product(ways, range(len(loop)), (False, True)):
+            if not _MIN_COPIED <= len(chain) < len(loop):
+                continue
+            turned = [*way[shift:], *way[:shift]]
+            if is_mirrored:
+                turned = [(start.conjugate(), end.conjugate(), -bend) for start, end, bend in turned]
+            same, rest = turned[: len(chain)], turned[len(chain) :]
+            span, copied = chain[-1][1] - chain[0][0], same[-1][1] - same[0][0]
+            if abs(copied) <= near or abs(abs(span) - abs(copied)) > near:
+                continue
+            turn = span / copied / abs(span / copied)
+            by = chain[0][0] - turn * same[0][0]
+            if all(
+                abs(turn * other[0] + by - own[0]) <= near and abs(own[2] - other[2]) <= _SAME_BEND
+                for own, other in zip(chain, same, strict=True)
+            ):
+                return _curves_through([(turn * start + by, turn * end + by, bend) for start, end, bend in rest], chain)
+    return ()
+
+
+def _curves_through(rest: list[_Segment], chain: list[_Segment]) -> Additions:
+    """The curves of a path from the end of a chain to its start."""
+    points = [chain[-1][1], *(segment[1] for segment in rest[:-1]), chain[0][0]]
+    ends = [(at.real, at.imag) for at in points]
+    return tuple(
+        arc_from_bulge(a, b, bend) if bend else Line(a, b)
+        for (a, b), (_, _, bend) in zip(pairwise(ends), rest, strict=True)
+    )
+
+
 def _other_sides(part: Sketch) -> Iterator[Additions]:
     """The mirror images that a part lacks, in the line of its open ends or the middle of what is symmetric."""
-    shape, box = profile(part, CLOSE_TOLERANCE), bounds(part)
+    shape, box = profile(part, joint_tolerance(part.primitives)), bounds(part)
     ends = [end for chain in shape.chains for end in (chain.start, chain.end)]
-    near = CLOSE_TOLERANCE * box.size
+    near = joint_tolerance(part.primitives) * box.size
     curves = _curves(part)
     open_curves = [part.primitives[edge.primitive_index] for chain in shape.chains for edge in chain.edges]
     for axis in (0, 1):
@@ -158,13 +250,13 @@ def _curves(part: Sketch) -> list[Primitive]:
 
 def _features(part: Sketch) -> Iterator[Additions]:
     """Features that a closed part seems to lack."""
-    shape = profile(part, CLOSE_TOLERANCE)
+    shape = profile(part, joint_tolerance(part.primitives))
     if not shape.loops:
         return
     outer = max(shape.loops, key=lambda loop: abs(loop.area))
     outline = _members(part, outer)
     mirrors = symmetry_axes(outline)
-    near = CLOSE_TOLERANCE * bounds(part).size
+    near = joint_tolerance(part.primitives) * bounds(part).size
     inner = [p for p in _curves(part) if p not in outline]
     holes = [p for p in inner if isinstance(p, Circle)]
     ideas: list[Additions] = []
@@ -178,7 +270,29 @@ def _features(part: Sketch) -> Iterator[Additions]:
         ideas += _rows(equal, part)
         ideas += _circular(equal, bounds(outline).center, near)
     ideas += _round_corners(part, outer)
+    ideas += _holes_in_free_places(part, shape, holes)
     yield from (idea for idea in ideas if _has_room(idea, inner))
+
+
+def _holes_in_free_places(part: Sketch, shape: Profile, holes: Sequence[Circle]) -> Iterator[Additions]:
+    """A hole where there is most room in the largest outline, with its mirror images, and one in each outline."""
+    places = free_places(part, shape)
+    if not places:
+        return
+    new = _hole_at(max(places, key=lambda place: place.room), holes)
+    images: Additions = (new,)
+    for mirror in symmetry_axes(_curves(part)):
+        images = (*images, *missing_images(images, mirror, new.radius))
+    yield images
+    if len(places) > 1:
+        radius = min(_hole_at(place, holes).radius for place in places)
+        yield tuple(Circle(place.at, radius) for place in places)
+
+
+def _hole_at(place: FreePlace, holes: Sequence[Circle]) -> Circle:
+    """A hole as large as one that is there, if it fits well; else half as large as fits."""
+    present = [hole.radius for hole in holes if _LEAST_ROOM * hole.radius <= place.room]
+    return Circle(place.at, max(present, default=_HOLE * place.room))
 
 
 def _members(part: Sketch, loop: Loop) -> list[Primitive]:
@@ -226,7 +340,7 @@ def _rectangles(equal: Sequence[Circle], near: float) -> Iterator[Additions]:
 def _rows(equal: Sequence[Circle], part: Sketch) -> Iterator[Additions]:
     """Level and upright rows of equal holes: further ones at both ends, and one in each gap."""
     box = bounds(part)
-    near = CLOSE_TOLERANCE * box.size
+    near = joint_tolerance(part.primitives) * box.size
     for axis in (0, 1):
         rows: dict[int, list[Circle]] = {}
         for circle in equal:
@@ -271,7 +385,7 @@ def _round_corners(part: Sketch, outer: Loop) -> Iterator[Additions]:
     arcs = [(part.primitives[edge.primitive_index], edge.forward) for edge in outer.edges]
     # Around an outline, counter-clockwise arcs are the convex ones.
     convex = [p for p, forward in arcs if forward and isinstance(p, Arc) and p.sweep > _ROUND_CORNER]
-    near = CLOSE_TOLERANCE * bounds(part).size
+    near = joint_tolerance(part.primitives) * bounds(part).size
     holes = [p for p in part if isinstance(p, Circle) and not p.construction]
     for arc_radius in sorted({round(arc.radius / near) for arc in convex}, reverse=True):
         corners = [arc for arc in convex if round(arc.radius / near) == arc_radius]

@@ -21,7 +21,7 @@ from sketchdnn.geometry import Arc, Box, Line, Point, Profile, Sketch, Vec, boun
 from sketchdnn.geometry.loops import build_graph
 from sketchdnn.geometry.proximity import component_roots
 
-from .conditions import CLOSE_TOLERANCE
+from .conditions import CLOSE_TOLERANCE, joint_tolerance
 from .distinct import difference
 
 Goal = Literal["close", "inside", "extend"]
@@ -41,7 +41,7 @@ def resolve_goal(part: Sketch, goal: str | None) -> Goal:
     """
     if goal is not None and goal not in get_args(Goal):
         raise SketchError(f"'{goal}' is no goal of a completion; use {', '.join(get_args(Goal))}")
-    outlines = profile(part, CLOSE_TOLERANCE)
+    outlines = profile(part, joint_tolerance(part.primitives))
     if goal == "close" and outlines.loops and not outlines.chains:
         raise SketchError("every outline of the part is closed: there is nothing to close; use the goal inside")
     if goal == "inside" and not outlines.loops:
@@ -53,7 +53,7 @@ def resolve_goal(part: Sketch, goal: str | None) -> Goal:
 
 def open_ends(part: Sketch) -> list[Vec]:
     """The loose ends of the part's curves."""
-    return [end for chain in profile(part, CLOSE_TOLERANCE).chains for end in (chain.start, chain.end)]
+    return [end for chain in profile(part, joint_tolerance(part.primitives)).chains for end in (chain.start, chain.end)]
 
 
 def prune(sketch: Sketch, num_given: int, goal: Goal, window: Box | None = None, *, final: bool) -> Sketch:
@@ -91,7 +91,8 @@ def additions(sketch: Sketch, num_given: int) -> list[frozenset[int]]:
     """The added primitives in connected groups: curves whose ends meet; each construction and each point alone."""
     added = range(num_given, len(sketch))
     curves = {i: p for i in added if isinstance(p := sketch.primitives[i], Line | Arc) and not p.construction}
-    graph = build_graph(curves, CLOSE_TOLERANCE * bounds(sketch).size)
+    size = bounds(sketch).size
+    graph = build_graph(curves, size * joint_tolerance(sketch.primitives[:num_given], size))
     meeting = [[half_edge >> 1 for half_edge in half_edges] for half_edges in graph.outgoing if half_edges]
     roots = component_roots(len(sketch), meeting).tolist()
     groups: dict[int, set[int]] = {}
@@ -105,12 +106,13 @@ def _faulty_additions(
 ) -> Iterator[frozenset[int]]:
     """Groups of additions that cannot stay, the surest first."""
     groups = additions(sketch, num_given)
-    shape = profile(sketch, CLOSE_TOLERANCE)
+    size = bounds(sketch).size
+    shape = profile(sketch, joint_tolerance(sketch.primitives[:num_given], size))
     given = frozenset(range(num_given))
+    attached = {group: _closes_part(shape, group, given) for group in groups}
     if window is not None:
         yield from (group for group in groups if not _lies_in(sketch, group, window))
-    size = bounds(sketch).size
-    yield from (group for group in groups if _is_speck(sketch, group, size))
+    yield from (group for group in groups if not attached[group] and _is_speck(sketch, group, size))
     if goal == "inside":
         outside = bounds(sketch.primitives[:num_given])
         yield from (group for group in groups if not _lies_in(sketch, group, outside))
@@ -120,7 +122,6 @@ def _faulty_additions(
     branches = [set(branch.primitives) for branch in shape.branches]
     yield from (group for group in groups if any(group & branch for branch in branches))
     in_chains = {edge.primitive_index for chain in shape.chains for edge in chain.edges}
-    attached = {group: _closes_part(shape, group, given) for group in groups}
     for first, second in combinations(groups, 2):
         if _meet(meeting, first, second):
             yield min(first, second, key=lambda group: (attached[group], _length(sketch, group)))

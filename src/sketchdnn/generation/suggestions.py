@@ -9,10 +9,11 @@ from typing import NamedTuple
 from sketchdnn.constraints import round_dimensions, solve
 from sketchdnn.constraints.rounding import Origin
 from sketchdnn.design import score_design
-from sketchdnn.geometry import Kind, Placement, Primitive, Sketch, bounds
+from sketchdnn.geometry import Kind, Placement, Primitive, Sketch, bounds, profile
+from sketchdnn.geometry.proximity import TOLERANCE
 
 from .completion_request import CompleteRequest, added_to
-from .conditions import Shortfall, closure_faults, find_shortfall
+from .conditions import Shortfall, closure_faults, find_shortfall, joint_tolerance
 from .context import MAX_CONTEXT, choose_context
 from .distinct import choose_distinct
 from .engine import SampleId
@@ -20,16 +21,12 @@ from .framing import CompletedPart, FramedPart
 from .generate import GeneratedSketch
 from .geometric_ideas import geometric_ideas
 from .goals import Goal, additions, open_ends, prune, without_new_construction
+from .order import WEIGHTS, OrderFeatures
 from .repair import RepairReport, repair_sketches
 from .variants import regular_variants, symmetry_axes
 
 # A group of additions is removed if the score is higher by this without it.
 _MIN_GAIN = 0.02
-# What counts beside the score, fitted so that real originals rank before candidates (docs/completion.md): each axis of
-# symmetry of the whole, each degree of freedom that was added, each added curve, the share of the samples with the same
-# idea, and a frame that is not filled.
-_AXIS_WEIGHT, _FREEDOM_WEIGHT, _CURVE_WEIGHT = 0.4, -0.2, 0.08
-_AGREEMENT_WEIGHT, _MISFIT_WEIGHT = 0.5, -0.1
 # Candidates whose score is below this share of the best are no suggestions.
 _LEAST_SCORE = 0.75
 
@@ -40,16 +37,14 @@ class Candidate(NamedTuple):
     Attributes:
         part: The part in the frame that it was sampled in.
         completed: The part and what was added.
-        value: Its score as a design.
-        merit: The score and what else ranks it.
+        features: What it is ordered by, the design score among them.
         shortfall: Which of the requirements it fails.
         repair: What repair changed.
     """
 
     part: FramedPart
     completed: CompletedPart
-    value: float
-    merit: float
+    features: OrderFeatures
     shortfall: Shortfall | None
     repair: RepairReport | None
 
@@ -105,38 +100,36 @@ class Finisher:
                 if shortfall is not None and each.origin == "geometry":
                     continue  # only the model's candidates may fail the request
                 finished = self._with_sketch(each, whole)
-                merit = value + self._regularity(part, finished) + _MISFIT_WEIGHT * each.misfit
-                candidates.append(Candidate(part, finished, value, merit, shortfall, report))
+                candidates.append(Candidate(part, finished, self._features(part, finished, value), shortfall, report))
         return candidates
 
     def choose(self, candidates: Sequence[Candidate]) -> list[GeneratedSketch]:
         """The best candidate of each idea, best first."""
+        chosen = _balanced(self.rank(candidates), self.request.count)
+        return [self._to_result(index, candidate) for index, candidate in enumerate(chosen)]
+
+    def rank(self, candidates: Sequence[Candidate], weights: OrderFeatures = WEIGHTS) -> list[Candidate]:
+        """The best candidate of each idea, best first, with its agreement."""
         request, num_given, size = self.request, len(self.part), bounds(self.part).size
-        least = _LEAST_SCORE * max((candidate.value for candidate in candidates), default=0.0)
-        candidates = [candidate for candidate in candidates if candidate.value >= least]
+        least = _LEAST_SCORE * max((candidate.features.score for candidate in candidates), default=0.0)
+        candidates = [candidate for candidate in candidates if candidate.features.score >= least]
         added = [_curves(candidate.sketch.primitives[num_given:]) for candidate in candidates]
         taken = [_curves(added_to(request.part, other)) for other in request.unlike]
         if request.like is not None:
             taken.append(_curves(added_to(request.part, request.like)))
 
-        def rank(number: int) -> tuple[float, float]:
-            candidate = candidates[number]
+        def rank(candidate: Candidate) -> tuple[float, float]:
             distance = candidate.shortfall.distance if candidate.shortfall else 0.0
-            return distance, -candidate.merit
+            return distance, -candidate.features.merit(weights)
 
-        ranking = sorted(range(len(candidates)), key=rank)
-        clusters = choose_distinct(added, size, ranking, taken)
-
+        ranking = sorted(range(len(candidates)), key=lambda number: rank(candidates[number]))
         sampled = {self._sample(candidate) for candidate in candidates} - {None}
-
-        def rank_cluster(number: int) -> tuple[float, float]:
-            distance, cost = rank(number)
-            agreeing = {self._sample(candidates[member]) for member in clusters[number]} - {None}
-            return distance, cost - _AGREEMENT_WEIGHT * len(agreeing) / max(len(sampled), 1)
-
-        ranked = sorted(clusters, key=rank_cluster)
-        best = sorted(_balanced(ranked, candidates, request.count), key=rank_cluster)
-        return [self._to_result(index, candidates[number]) for index, number in enumerate(best)]
+        ideas = []
+        for number, members in choose_distinct(added, size, ranking, taken).items():
+            agreeing = {self._sample(candidates[member]) for member in members} - {None}
+            features = candidates[number].features._replace(agreement=len(agreeing) / max(len(sampled), 1))
+            ideas.append(candidates[number]._replace(features=features))
+        return sorted(ideas, key=rank)
 
     def _repair(
         self, candidates: Sequence[tuple[FramedPart, CompletedPart]]
@@ -167,18 +160,17 @@ class Finisher:
         added = sketch.primitives[len(self.part) :]
         return bool(added) if self.request.added_kinds is not None else any(not p.construction for p in added)
 
-    def _regularity(self, part: FramedPart, completed: CompletedPart) -> float:
-        """What ranks a candidate beside its score: symmetry, added degrees of freedom and added curves."""
+    def _features(self, part: FramedPart, completed: CompletedPart, score: float) -> OrderFeatures:
+        """What orders a candidate, but for the agreement with others."""
         sketch, num_given = completed.sketch, len(self.part)
-        # Curves of geometric ideas do not count: they repeat those of the part.
+        features = OrderFeatures(score, axes=len(symmetry_axes(sketch.primitives)), misfit=completed.misfit)
+        if not self.request.repair:
+            return features
         added = sketch.primitives[num_given:] if completed.origin == "model" else ()
         curves = sum(not p.construction and p.kind is not Kind.POINT for p in added)
-        symmetry = _AXIS_WEIGHT * len(symmetry_axes(sketch.primitives))
-        if not self.request.repair:
-            return symmetry
         known = range(num_given) if part.context is None else part.context
         free = solve(sketch.select([*known, *range(num_given, len(sketch))])).dof - solve(self.part.select(known)).dof
-        return symmetry + _FREEDOM_WEIGHT * max(free, 0) + _CURVE_WEIGHT * curves
+        return features._replace(freedom=max(free, 0), curves=curves)
 
     def _sample(self, candidate: Candidate) -> SampleId | None:
         """The sample of the model that a candidate is, or is a variant of."""
@@ -237,11 +229,18 @@ class Finisher:
         if request.added_kinds is not None:
             faults.append(_kinds_shortfall(request.added_kinds, added))
         if request.closed or self.goal == "close":
-            faults += list(closure_faults(sketch))
+            # The part decides how large its outlines are.
+            faults += list(closure_faults(sketch, self._closed_within(), min_outline=0.0))
         found = [fault for fault in faults if fault is not None]
         if not found:
             return None
         return Shortfall("; ".join(fault.sentence for fault in found), sum(fault.distance for fault in found))
+
+    def _closed_within(self) -> float:
+        """The tolerance for closed outlines: none after repair, if the joints of the part itself are exact."""
+        near = joint_tolerance(self.part.primitives)
+        is_exact = len(profile(self.part).chains) == len(profile(self.part, near).chains)
+        return TOLERANCE if self.request.repair and is_exact else near
 
     def _finish_chosen(self, sketch: Sketch, report: RepairReport | None) -> tuple[Sketch, RepairReport | None]:
         """The sketch after rounding, if it is asked for, and the report of the repair brought up to date."""
@@ -263,7 +262,7 @@ class Finisher:
             rejected=candidate.completed.rejected,
             repaired=candidate.completed.repaired,
             shortfall=candidate.shortfall.sentence if candidate.shortfall else None,
-            score=candidate.value,
+            score=candidate.features.score,
             repair=report,
             num_given=len(self.part),
             scale=candidate.part.scale,
@@ -271,12 +270,13 @@ class Finisher:
         )
 
 
-def _balanced(ranked: Sequence[int], candidates: Sequence[Candidate], count: int) -> list[int]:
+def _balanced(ideas: Sequence[Candidate], count: int) -> list[Candidate]:
     """The first `count`; at most half of them are of geometry, if there are enough of the model."""
-    of_model = [number for number in ranked if candidates[number].completed.origin == "model"]
-    others = [number for number in ranked if number not in of_model]
-    num_others = max(count // 2, count - len(of_model))
-    return [*others[:num_others], *of_model[: count - len(others[:num_others])]]
+    from_model = [idea.completed.origin == "model" for idea in ideas]
+    most_others = max(count // 2, count - sum(from_model))
+    others = [idea for idea, is_model in zip(ideas, from_model, strict=True) if not is_model][:most_others]
+    models = [idea for idea, is_model in zip(ideas, from_model, strict=True) if is_model][: count - len(others)]
+    return [idea for idea in ideas if any(idea is each for each in (*others, *models))]
 
 
 def _curves(added: Sequence[Primitive]) -> Sequence[Primitive]:

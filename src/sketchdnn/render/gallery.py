@@ -80,7 +80,10 @@ class _Grid:
 
 
 def gallery_svg(sketches: Sequence[Sketch], **options: Unpack[GalleryOptions]) -> str:
-    """A grid of sketches as SVG, with a legend below if statuses are given; without sketches, an empty card."""
+    """A grid of sketches as SVG, with a legend below if statuses are given; without sketches, an empty card.
+
+    The card of an empty sketch says so, unless its caption does.
+    """
     grid = _Grid(sketches, options)
     look, cell = grid.style, grid.cell
     width, height = grid.size
@@ -91,7 +94,7 @@ def gallery_svg(sketches: Sequence[Sketch], **options: Unpack[GalleryOptions]) -
         parts += [
             f'<g transform="translate({x} {y})">',
             f'<rect x="0.5" y="0.5" width="{cell - 1}" height="{grid.card_height - 1}" {border}/>',
-            vector.drawing(sketch, cell, cell, style, status),
+            vector.drawing(sketch, cell, cell, style, status) if len(sketch) or not caption else "",
         ]
         if caption:
             parts.append(vector.text(caption, cell / 2, cell + look.text_size * 0.4, look))
@@ -118,9 +121,10 @@ def gallery_png(sketches: Sequence[Sketch], **options: Unpack[GalleryOptions]) -
     for x, y, sketch, style, caption, status in grid.cells():
         box = (x, y, x + cell - 1, y + grid.card_height - 1)
         pen.rounded_rectangle(box, radius=_INSET, fill=look.background, outline=BORDER_COLOR)
-        # Without its outermost pixels, which are blank, so that the card keeps its border.
-        picture = raster.picture(sketch, cell, cell, style, status)
-        page.paste(picture.crop((_INSET, _INSET, cell - _INSET, cell - _INSET)), (x + _INSET, y + _INSET))
+        if len(sketch) or not caption:
+            # Without its outermost pixels, which are blank, so that the card keeps its border.
+            picture = raster.picture(sketch, cell, cell, style, status)
+            page.paste(picture.crop((_INSET, _INSET, cell - _INSET, cell - _INSET)), (x + _INSET, y + _INSET))
         if caption:
             raster.draw_text(page, caption, x + cell / 2, y + cell + look.text_size * 0.4, look)
     return raster.with_legend(page, grid.sketches, grid.statuses, grid.legend_style) if grid.statuses else page
