@@ -23,8 +23,8 @@ root_doc = "index"
 # Markdown: headings are targets of links, as on GitHub.
 myst_heading_anchors = 4
 myst_enable_extensions = ["attrs_block"]
-# A section may have no further pages yet.
-suppress_warnings = ["toc.empty_glob"]
+# Options begin with two dashes.
+smartquotes = False
 highlight_language = "none"
 
 # Docstrings: Google style, names between single backticks.

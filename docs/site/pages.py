@@ -32,6 +32,8 @@ PACKAGES = (
     "sketchdnn.evaluation",
     "sketchdnn.errors",
 )
+# Pages with a list whose line `*` stands for the pages of their folder that they do not name, such as new ones.
+SECTIONS = ("index", "tutorials/index")
 _LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
 
 
@@ -43,18 +45,21 @@ def setup(app: Any) -> None:
 
 def fill_page(_: Any, name: str, source: list[str]) -> None:
     """Replace or extend the text of a page before it is parsed."""
-    if name == "index":
-        # Pages that no other line names, such as new ones, come last.
-        named = {line.strip() for line in source[0].splitlines()}
-        rest = sorted({path.stem for path in DOCS.glob("*.md")} - named - {"index"})
-        source[0] = source[0].replace(":caption: More\n\n*\n", ":caption: More\n\n" + "\n".join(rest) + "\n")
-    elif name in SHOWN:
+    if name in SECTIONS:
+        source[0] = _list_further_pages(name, source[0])
+    if name in SHOWN:
         source[0] = (ROOT / SHOWN[name]).read_text(encoding="utf-8").replace("](docs/", "](")
     elif name == "reference/cli":
         source[0] += "\n" + command_line()
     elif name == "reference/config":
         source[0] += "\n" + settings()
     source[0] = _LINK.sub(lambda link: _within_site(name, link), source[0])
+
+
+def _list_further_pages(name: str, text: str) -> str:
+    named = {line.strip() for line in text.splitlines()}
+    rest = {path.stem for path in (DOCS / name).parent.glob("*.md")} - named - {"index"}
+    return re.sub(r"^\*\n", "".join(f"{page}\n" for page in sorted(rest)), text, flags=re.MULTILINE)
 
 
 def _within_site(name: str, link: re.Match[str]) -> str:
@@ -134,7 +139,7 @@ def _commands(group: Any, path: str) -> Iterator[str]:
         full = f"{path} {name}"
         yield f"## `{full}`\n\n{_plain(command.help)}\n"
         if command.epilog:
-            yield f"```\n{_plain(command.epilog).removeprefix('Example: ')}\n```\n"
+            yield f"```\n{command.epilog.strip().removeprefix('Example: ')}\n```\n"
         parameters = [p for p in command.params if p.name != "help" and not getattr(p, "hidden", False)]
         if parameters:
             yield "| option | meaning | default |\n|---|---|---|"
@@ -159,7 +164,8 @@ def _row(parameter: Any) -> str:
 
 
 def _plain(text: str | None) -> str:
-    return re.sub(r"[ \t]*\n[ \t]*", "\n", (text or "").strip()).replace("<", "\\<")
+    text = re.sub(r"[ \t]*\n[ \t]*", "\n", (text or "").strip()).replace("<", "\\<")
+    return re.sub(r"(?<![\w`-])(--?[a-z][a-z-]*)", r"`\1`", text)
 
 
 def settings() -> str:
@@ -208,7 +214,8 @@ def _range(field: dataclasses.Field[Any], kind: Any) -> str:
     from sketchdnn.representation.settings import RANGE
 
     if RANGE in field.metadata:
-        return str(field.metadata[RANGE])
+        # Powers of ten that are no real limits are short.
+        return re.sub(r"\b1(0{6,})(?:\.0)?\b", lambda match: f"1e{len(match[1])}", str(field.metadata[RANGE]))
     if get_origin(kind) is Literal:
         return ", ".join(f"`{value}`" for value in get_args(kind))
     return ""
