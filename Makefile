@@ -47,4 +47,4 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV) demo build docs/reference/api
+	rm -rf $(VENV) demo build docs/reference/api/sketchdnn*

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
 from collections.abc import Iterable
@@ -67,11 +68,12 @@ class MemoryResult:
         return ("memory: resident, of all processes of the command together, at its highest",)
 
     def markdown(self, command: str) -> str:
+        threads = os.environ.get("OMP_NUM_THREADS", os.cpu_count())
         return f"""# Memory of the commands
 
     {command}
 
-{processor_name()}. Each command runs once, as a user runs it, in processes of its own.
+{processor_name()}, threads: {threads}. Each command runs once, as a user runs it, in processes of its own.
 
 {markdown_table(("command", "memory", "time"), self._rows())}
 

@@ -16,8 +16,13 @@ from typer.main import get_command
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-# Pages that show a file of the repository's root, which links to pages as docs/NAME.md.
-SHOWN = {"changes": "CHANGELOG.md", "contributing": "CONTRIBUTING.md", "security": "SECURITY.md"}
+# Pages that show another file, which links to pages as docs/NAME.md.
+SHOWN = {
+    "changes": "CHANGELOG.md",
+    "contributing": "CONTRIBUTING.md",
+    "security": "SECURITY.md",
+    "license_of_the_weights": "src/sketchdnn/weights/ours/NOTICE.md",
+}
 PACKAGES = (
     "sketchdnn",
     "sketchdnn.geometry",
@@ -51,6 +56,8 @@ def fill_page(_: Any, name: str, source: list[str]) -> None:
         source[0] = (ROOT / SHOWN[name]).read_text(encoding="utf-8").replace("](docs/", "](")
     elif name == "reference/cli":
         source[0] += "\n" + command_line()
+    elif name == "reference/api/index":
+        source[0] += "\n" + packages()
     elif name == "reference/config":
         source[0] += "\n" + settings()
     source[0] = _LINK.sub(lambda link: _within_site(name, link), source[0])
@@ -94,10 +101,13 @@ def write_api_pages(folder: Path) -> None:
         members = "" if names else "   :members:\n"
         text = f"# `{package}`\n\n```{{eval-rst}}\n.. automodule:: {package}\n{members}```\n{names}"
         _write(folder / f"{package}.md", text)
-    pages = "\n".join(PACKAGES)
+
+
+def packages() -> str:
+    """A table of the public packages, and their pages for the navigation."""
     table = "\n".join(f"| [`{package}`]({package}.md) | {_summary(package)} |" for package in PACKAGES)
-    toctree = f"```{{toctree}}\n:hidden:\n\n{pages}\n```\n"
-    _write(folder / "index.md", f"# Python API\n\n| package | content |\n|---|---|\n{table}\n\n{toctree}")
+    toctree = "```{toctree}\n:hidden:\n\n" + "\n".join(PACKAGES) + "\n```\n"
+    return f"| package | content |\n|---|---|\n{table}\n\n{toctree}"
 
 
 def _write(path: Path, text: str) -> None:

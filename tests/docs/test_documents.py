@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -21,6 +22,20 @@ def test_every_block_is_run_or_says_why_not(name: str) -> None:
         assert block.language in (*RUN, *SHOWN), f"{name}:{block.line}: name the language of this block"
         assert block.not_run is None or len(block.not_run) > 10
         block.source(1)  # its replacements apply
+
+
+def test_links_lead_to_files_also_without_the_site() -> None:
+    """As GitHub resolves them: relative to the page. Pages that only the site has are not linked."""
+    built = DOCS / "reference" / "api"
+    broken = []
+    for page in [*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *(ROOT / "integrations").rglob("*.md")]:
+        text = re.sub(r"^```.*?^```|`[^`\n]*`", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+        for target in re.findall(r"\]\(([^)\s#]+)", text):
+            path = (page.parent / target).resolve()
+            hidden = built in path.parents and path.name != "index.md"
+            if page.parent != built and "://" not in target and (hidden or not path.exists()):
+                broken.append(f"{page.relative_to(ROOT)}: {target}")
+    assert broken == []
 
 
 def test_blocks_of_a_page() -> None:
