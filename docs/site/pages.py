@@ -45,6 +45,8 @@ _LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
 def setup(app: Any) -> None:
     """Connect to Sphinx."""
     app.connect("builder-inited", lambda _: write_api_pages(DOCS / "reference" / "api"))
+    # These depend on more than their own file.
+    app.connect("env-get-outdated", lambda *_: [*SECTIONS, *SHOWN, *MADE])
     app.connect("source-read", fill_page)
 
 
@@ -54,12 +56,8 @@ def fill_page(_: Any, name: str, source: list[str]) -> None:
         source[0] = _list_further_pages(name, source[0])
     if name in SHOWN:
         source[0] = (ROOT / SHOWN[name]).read_text(encoding="utf-8").replace("](docs/", "](")
-    elif name == "reference/cli":
-        source[0] += "\n" + command_line()
-    elif name == "reference/api/index":
-        source[0] += "\n" + packages()
-    elif name == "reference/config":
-        source[0] += "\n" + settings()
+    elif name in MADE:
+        source[0] += "\n" + MADE[name]()
     source[0] = _LINK.sub(lambda link: _within_site(name, link), source[0])
 
 
@@ -229,3 +227,7 @@ def _range(field: dataclasses.Field[Any], kind: Any) -> str:
     if get_origin(kind) is Literal:
         return ", ".join(f"`{value}`" for value in get_args(kind))
     return ""
+
+
+# Pages whose content follows their text.
+MADE = {"reference/cli": command_line, "reference/config": settings, "reference/api/index": packages}

@@ -25,7 +25,7 @@ from .config import RunError
 try:
     from torch.distributed.fsdp import fully_shard
 except ImportError:  # torch 2.5
-    from torch.distributed._composable.fsdp import fully_shard  # type: ignore[no-redef]
+    from torch.distributed._composable.fsdp import fully_shard  # type: ignore[attr-defined]
 
 
 @dataclass(frozen=True, slots=True)
