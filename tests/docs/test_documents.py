@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from support.documents import ROOT, RUN, SHOWN, Block, blocks
+from test_public_api import PUBLIC
 
 DOCS = ROOT / "docs"
 PAGES = sorted([ROOT / "README.md", DOCS / "start.md", DOCS / "python.md", *(DOCS / "tutorials").glob("*.md")])
@@ -36,6 +37,11 @@ def test_links_lead_to_files_also_without_the_site() -> None:
             if page.parent != built and "://" not in target and (hidden or not path.exists()):
                 broken.append(f"{page.relative_to(ROOT)}: {target}")
     assert broken == []
+
+
+def test_every_public_package_has_a_page_of_its_docstrings() -> None:
+    source = (DOCS / "site" / "pages.py").read_text(encoding="utf-8")
+    assert set(PUBLIC) <= set(re.findall(r'^    "(sketchdnn[\w.]*)",$', source, re.MULTILINE))
 
 
 def test_blocks_of_a_page() -> None:
