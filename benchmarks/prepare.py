@@ -171,11 +171,11 @@ class MeasuredRun:
     peak_sum: int | None
 
 
-def run_measured(command: Sequence[str]) -> MeasuredRun:
-    """Run a command and measure the memory of its processes at short intervals."""
+def run_measured(command: Sequence[str], cwd: Path | None = None) -> MeasuredRun:
+    """Run a command, in a folder, and measure the memory of its processes at short intervals."""
     start, before = time.perf_counter(), _children_seconds()
     with subprocess.Popen(  # noqa: S603  the command is ours
-        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        command, cwd=cwd, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     ) as process:
         peaks: dict[int, int] = {}
         peak = [0]

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 Out = Annotated[Path, typer.Option(help="The folder to write to.")]
 DiffusionSteps = Annotated[int, typer.Option(min=2, help="T, the number of diffusion steps.")]
 Smoothing = Annotated[float, typer.Option(help="k, the share of a label that smoothing leaves: between 0 and 1.")]
+_REPORTS, _PAGES = Path("benchmarks/reports/reproduction"), Path("docs/results")
 
 app = typer.Typer(help="Draw the paper's figures and ours.", no_args_is_help=True)
 
@@ -188,6 +189,18 @@ def turing_test(
     real = sample_source(replace(corpus, name=f"real, the {split} split of {display_path(data)}"), count, seed)
     generated = _generated_source(samples, model, count, seed, steps, repair)
     _print_paths((write_mixed_turing_test if mixed else write_turing_test)(out, real, generated))
+
+
+@app.command(epilog="Example: python -m benchmarks figures results --out docs/results/plots")
+def results(
+    out: Out,
+    reports: Annotated[Path, typer.Option(help="The reports of the six systems.")] = _REPORTS,
+    pages: Annotated[Path, typer.Option(help="The folder of the result pages, whose tables are drawn.")] = _PAGES,
+) -> None:
+    """The plots of docs/results/index.md, from kept reports and tables (PNG, SVG); nothing is measured."""
+    from benchmarks.figures.results import write_results
+
+    _print_paths(write_results(reports, pages, out))
 
 
 @app.command(epilog="Example: python -m benchmarks figures studio --out docs/figures/studio")

@@ -24,11 +24,30 @@ def register(app: typer.Typer) -> None:
         completion_speed: "completion-speed --device cpu --out docs/results/completion_speed.md",
         latency: "latency --out docs/results/latency.md",
         raster: "raster --device cuda --data prepared --out docs/results/raster.md",
+        memory: "memory --out docs/results/memory.md",
         serve_load: "serve-load --clients 50 --seconds 60 --out docs/results/serve.md",
         studio_drag: "studio-drag --out docs/results/studio_drag.md",
     }
     for command, example in examples.items():
         app.command(epilog=f"Example: python -m benchmarks {example}")(command)
+
+
+def memory(
+    context: typer.Context,
+    command: Annotated[
+        list[str] | None,
+        typer.Option(help="A command without `sketchdnn`; may be repeated.", show_default="all of the page"),
+    ] = None,
+    out: Page = None,
+) -> None:
+    """Memory that the commands take, of all their processes together."""
+    from benchmarks.memory import COMMANDS, measure_memory
+    from benchmarks.results import check_output_file
+
+    check_output_file(out)
+    with stages() as on_stage:
+        result = measure_memory(command or COMMANDS, on_stage)
+    show(result, out, command_line(context))
 
 
 def prepare(

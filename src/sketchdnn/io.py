@@ -5,13 +5,12 @@ symbolic link, with the permissions that the umask leaves, and it is locked whil
 distinguishes the files of a killed process from those that another process is writing.
 
 Locks are held on open files: the system drops them when the process ends. On a file system without locks, runs are not
-refused and nothing is cleaned up.
+refused and nothing is cleaned up. A system that is not POSIX counts as one.
 """
 
 from __future__ import annotations
 
 import errno
-import fcntl
 import json
 import os
 import re
@@ -23,16 +22,33 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import reduce
+from operator import or_
 from pathlib import Path
 from typing import NoReturn
 
 from sketchdnn.errors import FormatError, SketchError
 
+try:
+    import fcntl
+except ImportError:  # not a POSIX system: as on a file system without locks
+    fcntl = None  # type: ignore[assignment]
+
+
+def _flags(*names: str) -> int:
+    """The flags of `os.open` that this system has."""
+    return reduce(or_, (getattr(os, name, 0) for name in names))
+
+
 PREFIX = ".sketchdnn-"
 _TEMPORARY = re.compile(re.escape(PREFIX) + r"[0-9a-f]{16}(\..*)?", re.DOTALL)
-_NEW = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FLAGS = _flags("O_NOFOLLOW", "O_CLOEXEC", "O_BINARY")
+_NEW = os.O_CREAT | os.O_EXCL | os.O_WRONLY | _FLAGS
 LOCK = ".sketchdnn.lock"
-_FLAGS = os.O_NOFOLLOW | os.O_CLOEXEC
+# A folder can be opened, locked and flushed like a file.
+_OPENS_FOLDERS = hasattr(os, "O_DIRECTORY")
+# Signals that end a run in an orderly way.
+STOP_SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGINT", "SIGHUP") if hasattr(signal, name))
 
 
 @contextmanager
@@ -51,6 +67,9 @@ def atomic_write(path: Path, *, flush: bool = True) -> Iterator[Path]:
         yield temporary
         if flush and not is_temporary(path.parent.name):
             flush_to_disk(temporary)
+        if fcntl is None:  # an open file may have to keep its name
+            os.close(handle)
+            handle = None
         temporary.replace(path)
     except SketchError:
         raise  # of the data that is written, which may come from a missing file
@@ -99,7 +118,9 @@ def new_file_mode(folder: Path) -> int:
 
 def flush_to_disk(path: Path) -> None:
     """Flush a file, or the names in a folder, to disk."""
-    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    if not _OPENS_FOLDERS and path.is_dir():
+        return
+    handle = os.open(path, (os.O_RDONLY if _OPENS_FOLDERS else os.O_RDWR) | _flags("O_CLOEXEC"))
     try:
         os.fsync(handle)
     finally:
@@ -130,7 +151,9 @@ def _temporary_name(folder: Path, suffix: str = "") -> Path:
 
 def _make_folder(folder: Path, mode: int) -> int:
     folder.mkdir(mode)
-    return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    if not _OPENS_FOLDERS:
+        return os.open(os.devnull, os.O_RDONLY)
+    return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | _FLAGS)
 
 
 @contextmanager
@@ -169,8 +192,8 @@ def create_locked(path: Path, make: Callable[[], int]) -> int:
             if path.parent.is_dir():
                 continue  # removed as abandoned, just before it was locked
             raise
-        lock(handle, wait=True)
-        if _is_at(handle, path):
+        # Without locks nothing is removed as abandoned.
+        if lock(handle, wait=True) is None or _is_at(handle, path):
             return handle
         os.close(handle)
 
@@ -178,7 +201,7 @@ def create_locked(path: Path, make: Callable[[], int]) -> int:
 def lock_abandoned(path: Path) -> int | None:
     """Lock a temporary file or folder whose process has ended; None if the process is alive."""
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | _FLAGS)
+        handle = os.open(path, os.O_RDONLY | _flags("O_NONBLOCK") | _FLAGS)
     except OSError:
         return None
     if lock(handle):
@@ -189,6 +212,8 @@ def lock_abandoned(path: Path) -> int | None:
 
 def lock(handle: int, *, wait: bool = False) -> bool | None:
     """Lock an open file; False if another process holds the lock, None if there are no locks here."""
+    if fcntl is None:
+        return None
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     except OSError as error:
@@ -255,8 +280,9 @@ def exit_with_parent() -> None:
     """Initialize a worker process: exit when the parent is gone, and leave signals to the parent."""
     from multiprocessing import parent_process
 
-    for number in (signal.SIGINT, signal.SIGHUP):  # SIGTERM is how a pool ends its workers
-        signal.signal(number, signal.SIG_IGN)
+    for number in STOP_SIGNALS:
+        if number != signal.SIGTERM:  # which is how a pool ends its workers
+            signal.signal(number, signal.SIG_IGN)
     parent = parent_process()
 
     def watch() -> None:

@@ -6,8 +6,10 @@ import signal
 from dataclasses import dataclass
 from types import FrameType
 
+from sketchdnn.io import STOP_SIGNALS
+
 INTERRUPTED = 128 + signal.SIGINT  # exit code of a shell for a program that Ctrl-C ended
-_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
+_SIGNALS = tuple(number for number in STOP_SIGNALS if number != signal.SIGINT)
 
 
 @dataclass(slots=True)

@@ -8,14 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from huggingface_hub import ModelHubMixin
+from huggingface_hub import ModelCard, ModelHubMixin
 
 from sketchdnn.errors import SketchError, display_path
 from sketchdnn.geometry import Sketch
 from sketchdnn.systems import System, from_pretrained, save_pretrained
 from sketchdnn.systems.devices import find_device
 from sketchdnn.systems.onnx_file import with_onnx
-from sketchdnn.systems.pretrained import DEFAULT_MODEL, model_hash
+from sketchdnn.systems.pretrained import DEFAULT_MODEL, LICENSE_NOTE, copy_license_note, license_note, model_hash
 
 from .complete import complete
 from .completion_request import CompleteRequest
@@ -25,6 +25,8 @@ from .files import OutputOptions, OutputSummary, check_not_replaced, write_sketc
 from .generate import GeneratedSketch, GenerateRequest, stream
 from .repair import OnProgress, ignore
 
+# The name of a license on the Hub: MIT, and what the note says.
+_LICENSE = "mit-with-notice"
 Request = GenerateRequest | CompleteRequest
 
 
@@ -170,6 +172,15 @@ class SketchDNN(ModelHubMixin, library_name="sketchdnn", license="mit", tags=["c
 
     def _save_pretrained(self, save_directory: Path) -> None:
         save_pretrained(self.system, save_directory)
+        copy_license_note(self.source, save_directory)
+
+    def generate_model_card(self, *args: Any, **kwargs: Any) -> ModelCard:
+        """The model card of a saved model; its license is that of the weights that it comes from."""
+        card = super().generate_model_card(*args, **kwargs)
+        if license_note(self.source) is not None:
+            data: Any = card.data
+            data.license, data.license_name, data.license_link = "other", _LICENSE, LICENSE_NOTE
+        return card
 
     @classmethod
     def _from_pretrained(cls, *, model_id: str, **_: Any) -> SketchDNN:

@@ -10,7 +10,6 @@ import asyncio
 import os
 import pickle
 import queue
-import resource
 import signal
 import threading
 import time
@@ -32,6 +31,11 @@ from sketchdnn.errors import SketchError
 from sketchdnn.io import exit_with_parent
 
 from .responses import ApiError
+
+try:
+    import resource
+except ImportError:  # not a POSIX system: only the time of a call is limited
+    resource = None  # type: ignore[assignment]
 
 # A worker whose memory has grown by this much is replaced after the call.
 _RETIRE_BYTES = 200 * 2**20
@@ -63,7 +67,7 @@ class _Worker:
     def kill(self) -> None:
         """End the process and those that it started."""
         if self.process.pid is not None:
-            with suppress(OSError):  # it has no group of its own yet
+            with suppress(OSError, AttributeError):  # it has no group of its own yet, or the system has none
                 os.killpg(self.process.pid, signal.SIGKILL)
             self.process.kill()
 
@@ -182,7 +186,7 @@ class WorkerPool:
 
 def _work(connection: Connection, memory: int, preload: Sequence[str]) -> None:
     """The loop of a worker process."""
-    with suppress(OSError):
+    with suppress(OSError, AttributeError):
         os.setsid()  # so that the programs it starts can be ended with it
     exit_with_parent()
     for module in preload:
@@ -216,7 +220,7 @@ def _call(function: Callable[..., Any], arguments: Sequence[Any]) -> tuple[str, 
 def _limit_memory(memory: int) -> None:
     """Limit the data of this process to what it has now and so much more, where the system can."""
     used = _status_bytes("VmData")
-    if used:
+    if used and resource is not None:
         _, hard = resource.getrlimit(resource.RLIMIT_DATA)
         resource.setrlimit(resource.RLIMIT_DATA, (used + memory, hard))
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import shutil
 from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
@@ -39,6 +40,7 @@ from .training_index import TrainingIndex, check_safetensors_header, read_traini
 DEFAULT_MODEL = "ours"
 # The library counts 16 MB as 16·10⁶ bytes, below our limit of 16 MiB with its header.
 _SHARD_SIZE = "16MB"
+LICENSE_NOTE = "NOTICE.md"
 _MODEL, _STUDENT, _CONFIG = "model", "student", "config.json"
 _INDEX = "{}.safetensors.index.json"
 _TRAINING_INDEX = "training_index.safetensors"
@@ -132,6 +134,18 @@ def model_hash(model: str | Path = DEFAULT_MODEL) -> str:
     return str(_read_facts(_find_model(model)).get("sha256"))
 
 
+def license_note(model: str | Path | None) -> Path | None:
+    """The license note of a model's weights; None without one."""
+    note = None if model is None else _find_model(model) / LICENSE_NOTE
+    return note if note is not None and note.is_file() else None
+
+
+def copy_license_note(model: str | Path | None, folder: Path) -> None:
+    """Copy the license note of the weights that a model comes from, if there is one."""
+    if (note := license_note(model)) is not None:
+        shutil.copyfile(note, folder / LICENSE_NOTE)
+
+
 def bundled_names() -> list[str]:
     """The models that come with the package."""
     weights = files("sketchdnn") / "weights"
@@ -160,7 +174,9 @@ def _download(name: str) -> Path:
     if not _HUB_NAME.fullmatch(name):
         raise PretrainedError(f"{_HUB}{name}: a model on the Hub is named {_HUB}OWNER/NAME")
     try:
-        return Path(snapshot_download(name, allow_patterns=[_CONFIG, "*.safetensors", _INDEX.format("*")]))
+        return Path(
+            snapshot_download(name, allow_patterns=[_CONFIG, "*.safetensors", _INDEX.format("*"), LICENSE_NOTE])
+        )
     except Exception as error:  # the library and its dependencies raise many types; each means no model
         first = (str(error).splitlines() or [type(error).__name__])[0]
         raise PretrainedError(f"{_HUB}{name}: it cannot be fetched from the Hub ({first})") from error

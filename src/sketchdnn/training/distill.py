@@ -23,6 +23,7 @@ from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.loose import has_loose_end
 from sketchdnn.systems import System, from_pretrained, save_pretrained
 from sketchdnn.systems.devices import find_device
+from sketchdnn.systems.pretrained import copy_license_note
 from sketchdnn.systems.sketchdnn import SketchDNNSystem
 from sketchdnn.systems.students import make_student
 
@@ -199,16 +200,21 @@ def start_distillation(request: DistillRequest) -> Outcome:
             make_run=make_run,
         )
         if outcome.finished:
-            _write_model(teacher, outcome.model, out / MODEL, eight_bit=request.eight_bit)
+            _write_model(teacher, outcome.model, out / MODEL, request)
     return outcome
 
 
-def _write_model(teacher: SketchDNNSystem, student: System, folder: Path, *, eight_bit: bool) -> None:
+def _write_model(teacher: SketchDNNSystem, student: System, folder: Path, request: DistillRequest) -> None:
     """Write the teacher and its student as one model."""
     if isinstance(student, SketchDNNSystem):
         teacher.attach_student(student)
+
+    def write(temporary: Path) -> None:
+        save_pretrained(teacher, temporary, eight_bit=request.eight_bit)
+        copy_license_note(request.model, temporary)
+
     try:
-        write_folder(folder, lambda temporary: save_pretrained(teacher, temporary, eight_bit=eight_bit))
+        write_folder(folder, write)
     except (OSError, SafetensorError) as error:
         raise RunError(f"{folder}: the model could not be written ({error}); make room and use --resume") from error
 

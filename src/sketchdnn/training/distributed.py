@@ -17,11 +17,15 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, distributed, nn
 from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor import DTensor, distribute_tensor
 from torch.nn.parallel import DistributedDataParallel
 
 from .config import RunError
+
+try:
+    from torch.distributed.fsdp import fully_shard
+except ImportError:  # torch 2.5
+    from torch.distributed._composable.fsdp import fully_shard  # type: ignore[attr-defined]
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from types import FrameType
 import torch
 from safetensors.torch import save_file
 
+from sketchdnn.io import STOP_SIGNALS
 from sketchdnn.systems import System
 
 from . import checkpoint
@@ -30,7 +31,6 @@ OnReport = Callable[[Report], None]
 # Receives the step and the named numbers of a validation, such as the loss at each noise level.
 OnValidation = Callable[[int, Mapping[str, float]], None]
 
-_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 # Seconds in which further signals belong to the first. `timeout` signals its command, and then the group of both.
 _REPEATED_WITHIN = 1.0
 
@@ -123,9 +123,10 @@ def interruptible() -> Iterator[list[int]]:
     if threading.current_thread() is not threading.main_thread():
         yield received  # only the main thread receives signals
         return
-    handlers = {number: signal.getsignal(number) for number in _SIGNALS}
-    if handlers[signal.SIGHUP] is signal.SIG_IGN:
-        del handlers[signal.SIGHUP]
+    handlers = {number: signal.getsignal(number) for number in STOP_SIGNALS}
+    hang_up = getattr(signal, "SIGHUP", None)
+    if hang_up in handlers and handlers[hang_up] is signal.SIG_IGN:
+        del handlers[hang_up]
 
     def restore() -> None:
         for number, handler in handlers.items():

@@ -14,6 +14,7 @@ from sketchdnn.data.config import SPLITS
 from sketchdnn.io import exclusive_run, remove_abandoned
 from sketchdnn.systems import Preset, System, TrainingIndex, build_training_index, from_pretrained, save_pretrained
 from sketchdnn.systems.devices import find_device
+from sketchdnn.systems.pretrained import copy_license_note
 
 from .checkpoint import CHECKPOINTS, write_folder
 from .config import RunError, TrainConfig
@@ -71,7 +72,7 @@ def start_training(request: TrainRequest) -> Outcome:
         )
         if outcome.finished and ranks.first:
             outcome.model.training_index = _index_corpus(dataset, config.min_primitives)
-            _write_model(outcome.model, out / MODEL)
+            _write_model(outcome.model, out / MODEL, request.init_from)
     return outcome
 
 
@@ -118,9 +119,13 @@ def _index_corpus(dataset: Dataset, min_primitives: int) -> TrainingIndex | None
     return build_training_index(rows, min_primitives, half_extent=dataset.half_extent, tight=dataset.tight)
 
 
-def _write_model(model: System, folder: Path) -> None:
+def _write_model(model: System, folder: Path, origin: Path | None) -> None:
+    def write(temporary: Path) -> None:
+        save_pretrained(model, temporary)
+        copy_license_note(origin, temporary)
+
     try:
-        write_folder(folder, lambda temporary: save_pretrained(model, temporary))
+        write_folder(folder, write)
     except (OSError, SafetensorError) as error:
         raise RunError(
             f"{folder}: the model could not be written ({error}); make room and use --resume, nothing is lost"
