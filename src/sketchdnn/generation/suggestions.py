@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 from sketchdnn.constraints import round_dimensions, solve
 from sketchdnn.constraints.rounding import Origin
-from sketchdnn.design import score_design
+from sketchdnn.design import DesignScore, score_design
 from sketchdnn.geometry import Kind, Placement, Primitive, Sketch, bounds, profile
 from sketchdnn.geometry.proximity import TOLERANCE
 
@@ -53,7 +54,7 @@ class Candidate(NamedTuple):
         return self.completed.sketch
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Finisher:
     """Turns candidates into suggestions. It needs no model.
 
@@ -94,7 +95,7 @@ class Finisher:
         for (part, each), (repaired, report) in zip(kept, self._repair(kept), strict=True):
             whole = without_new_construction(each.sketch, repaired, num_given)
             whole = prune(whole, num_given, self.goal, window, final=self.request.repair)
-            value, whole = self._without_defects(whole)
+            value, whole = self._without_defects(whole, score_design(whole, len(self.part)))
             if self._adds_enough(whole):
                 shortfall = self._find_shortfall(whole)
                 if shortfall is not None and each.origin == "geometry":
@@ -207,21 +208,20 @@ class Finisher:
         primitives = self.part.primitives + local.primitives[num_known:]
         return replace(self.part, primitives=primitives, constraints=tuple(constraints))
 
-    def _without_defects(self, sketch: Sketch) -> tuple[float, Sketch]:
-        """The score, without groups of additions whose removal raises it."""
+    def _without_defects(self, sketch: Sketch, score: DesignScore) -> tuple[float, Sketch]:
+        """The score without groups of additions whose removal raises it, and that sketch. `score` is of all."""
         num_given = len(self.part)
-        score = score_design(sketch, num_given)
         groups = sorted(additions(sketch, num_given), key=min) if len(sketch) > num_given else []
         defective = {number for defect in score.defects for number in defect.primitives}
-        candidates = [group for group in groups if group & defective]
-        options = [(score.value + _MIN_GAIN, sketch)]
-        num_open = len(open_ends(sketch))
-        for group in candidates if len(groups) > 1 else ():
+        candidates = [group for group in groups if group & defective] if len(groups) > 1 else []
+        num_open = len(open_ends(sketch)) if candidates else 0
+        options: list[tuple[DesignScore, Sketch]] = []
+        for group in candidates:
             rest = sketch.select([number for number in range(len(sketch)) if number not in group])
             if len(open_ends(rest)) <= num_open:  # else it closes an outline
-                options.append((score_design(rest, num_given).value, rest))
-        _, best = max(options, key=lambda option: option[0])
-        return (score.value, sketch) if best is sketch else self._without_defects(best)
+                options.append((score_design(rest, num_given), rest))
+        best, rest = max(options, key=lambda option: option[0].value, default=(score, sketch))
+        return self._without_defects(rest, best) if best.value > score.value + _MIN_GAIN else (score.value, sketch)
 
     def _find_shortfall(self, sketch: Sketch) -> Shortfall | None:
         request, added = self.request, sketch.primitives[len(self.part) :]
@@ -230,12 +230,13 @@ class Finisher:
             faults.append(_kinds_shortfall(request.added_kinds, added))
         if request.closed or self.goal == "close":
             # The part decides how large its outlines are.
-            faults += list(closure_faults(sketch, self._closed_within(), min_outline=0.0))
+            faults += list(closure_faults(sketch, self._closed_within, min_outline=0.0))
         found = [fault for fault in faults if fault is not None]
         if not found:
             return None
         return Shortfall("; ".join(fault.sentence for fault in found), sum(fault.distance for fault in found))
 
+    @cached_property
     def _closed_within(self) -> float:
         """The tolerance for closed outlines: none after repair, if the joints of the part itself are exact."""
         near = joint_tolerance(self.part.primitives)
