@@ -22,7 +22,7 @@ from benchmarks.reproduction.runner import load_results, training_settings
 from benchmarks.reproduction.tables import all_tables
 from sketchdnn.data import PRESETS, Procedural, prepare
 from sketchdnn.errors import SketchError
-from sketchdnn.generation.generate import STEPS
+from sketchdnn.generation.quality import STEPS
 from sketchdnn.systems import from_pretrained
 from sketchdnn.training.config import parse_train_config
 from sketchdnn.training.run import Report
