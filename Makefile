@@ -8,7 +8,7 @@ JOBS ?= 2
 
 demo: $(VENV)/.installed
 	$(BIN)/sketchdnn generate --count 16 --seed 1 --closed --out demo
-	@echo "Look at demo/gallery.png; each sketch is beside it as JSON, SVG, DXF and FCStd."
+	@echo "Look at demo/gallery.html; each sketch is beside it as JSON, SVG, DXF and FCStd."
 
 test: $(VENV)/.installed
 	scripts/check

@@ -77,7 +77,7 @@ def test_manifest_describes_request_and_model(tmp_path: Path, model: Path) -> No
 def test_unmet_conditions_are_reported(tmp_path: Path, model: Path) -> None:
     options = ["--count", 2, "--model", model, "--steps", 2, "--format", "svg"]
     result = generate(tmp_path / "flat", *options, "--aspect", "0.0001..0.0002")
-    assert "2 of them come only close" in result.output
+    assert "2 of 2 do not meet what was asked for: " in result.output
     assert all("of its height, not" in entry["shortfall"] for entry in facts(tmp_path / "flat")["sketches"])
     assert "of its height, not" in (tmp_path / "flat" / "gallery.html").read_text()
     result = generate(tmp_path / "best", *options, "--aspect", "0.5..1.05", "--best-of", 40)

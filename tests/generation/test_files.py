@@ -99,7 +99,7 @@ def test_manifest_has_an_entry_for_each_sketch(tmp_path: Path) -> None:
     repaired, failed = (GeneratedSketch(9, SKETCH, repair=REPAIRED), GeneratedSketch(10, SKETCH, repair=unsolved))
     drawn = [GeneratedSketch(6, SKETCH), odd, few, repaired, failed]
     summary = write(drawn, tmp_path, "json,svg", facts=facts)
-    assert (summary.sketches, summary.short, summary.few) == (5, 1, 1)
+    assert (summary.sketches, summary.short.total(), summary.few) == (5, 1, 1)
     assert summary.unrepaired == {"not repaired: no solution was found": 1}
     content = manifest(tmp_path)
     assert content["model"] == {"name": "ours", "sha256": "abc"}
@@ -352,7 +352,7 @@ def test_several_processes_write_one_folder(tmp_path: Path, monkeypatch: pytest.
 
     with ThreadPoolExecutor(2) as pool:
         first, _ = pool.map(write_share, range(2))
-    assert (first.sketches, first.short, first.few) == (5, 3, 4)
+    assert (first.sketches, first.short, first.few) == (5, {"short": 3}, 4)
     assert first.unrepaired == {"repaired in part: too large": 1}
     assert [entry["number"] for entry in manifest(tmp_path)["sketches"]] == list(range(5))
     page = Page((tmp_path / "gallery.html").read_text())

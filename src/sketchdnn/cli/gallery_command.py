@@ -88,5 +88,8 @@ def print_summary(console: Console, options: OutputOptions, what: str, look: str
         console.print(f"{number:,} of them {'was' if number == 1 else 'were'} {reason}")
     if more := sum(number for _, number in reasons[_MAX_REASONS:]):
         console.print(f"{more:,} more were not wholly repaired; see manifest.json")
-    if summary.short:
-        console.print(f"{summary.short:,} of them come only close to what was asked for; see manifest.json")
+    if short := summary.short.total():
+        (lack, _), *others = summary.short.most_common()
+        rest = "; the others: see manifest.json" if others else ""
+        verb = "does" if short == 1 else "do"
+        console.print(f"{short:,} of {summary.sketches:,} {verb} not meet what was asked for: {lack}{rest}")

@@ -80,7 +80,7 @@ class OutputSummary:
 
     Attributes:
         sketches: Number of sketches.
-        short: How many of them fail a condition.
+        short: How many of them fail a condition, counted by what they lack.
         few: How many are the best of fewer than `best_of`.
         unrepaired: Incomplete repairs, counted by their summary.
         removed: Number of files of an earlier run that were removed.
@@ -88,7 +88,7 @@ class OutputSummary:
     """
 
     sketches: int = 0
-    short: int = 0
+    short: Counter[str] = field(default_factory=Counter)
     few: int = 0
     unrepaired: Counter[str] = field(default_factory=Counter)
     removed: int = 0
@@ -97,7 +97,8 @@ class OutputSummary:
     def count(self, entry: Mapping[str, Any]) -> None:
         """Count the entry of one more sketch."""
         self.sketches += 1
-        self.short += entry["shortfall"] is not None
+        if entry["shortfall"] is not None:
+            self.short[entry["shortfall"]] += 1
         self.few += entry.get("fewer") is not None
         if (repair := entry.get("repair", {})).get("warning"):
             self.unrepaired[repair["summary"]] += 1

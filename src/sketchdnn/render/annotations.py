@@ -68,12 +68,14 @@ def sketch_layers(
         raise ValueError(f"freedom of {len(status.freedom)} primitives for a sketch of {len(sketch)}")
     view = frame(sketch, width, height, replace(style, margin=1.25 * style.margin))
     colors = tuple(FREEDOM[word][0] for word in status.freedom)
-    layers = [Layer(strokes(sketch, view, replace(style, palette=colors)), view, style)]
     radius = _SYMBOL_RADIUS * style.text_size
     placed = arrange_marks(sketch, view, radius)
     ties = [Line(a, b) for item in placed for a, b in item.mark.ties if a != b]
     thin = 0.5 * style.construction_width
-    layers.append(Layer([Stroke(tie, _TIE_COLOR, thin, (2 * thin, 3 * thin)) for tie in ties], view, style))
+    layers = [
+        Layer([Stroke(tie, _TIE_COLOR, thin, (2 * thin, 3 * thin)) for tie in ties], view, style),
+        Layer(strokes(sketch, view, replace(style, palette=colors)), view, style),
+    ]
 
     def is_fault(item: PlacedMark) -> bool:
         return not status.faults.isdisjoint(item.mark.numbers)

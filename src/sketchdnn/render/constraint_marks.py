@@ -126,11 +126,20 @@ class _Subject:
 
     def _dimension(self, kind: Type, value: float) -> Iterator[Mark]:
         is_angle = kind is Type.ANGLE
+        if is_angle and len(self.curves) == 1:
+            value %= math.pi  # a line has no direction in a picture
         text = f"{math.degrees(value):.4g}°" if is_angle else f"{_PREFIX.get(kind, '')}{abs(value):.4g}"
         if len(set(self.middles[:2])) == 2 and not is_angle:
-            yield from self.between(self.middles, text)
+            a, b = self.middles[:2]
+            corner = {Type.HORIZONTAL_DISTANCE: (b[0], a[1]), Type.VERTICAL_DISTANCE: (a[0], b[1])}.get(kind, b)
+            yield from self._along(a, corner if corner != a else b, b, text)
         elif beside := [*self.curves, *map(Point, self.points)]:
             yield self.mark(beside[0], text=text)
+
+    def _along(self, a: Vec, corner: Vec, b: Vec, text: str) -> Iterator[Mark]:
+        """Beside the first leg of the path from `a` over the corner to `b`: the direction that is measured."""
+        for mark in self.between((a, corner), text):
+            yield mark._replace(ties=(*mark.ties, (corner, b))) if corner != b else mark
 
     def mark(self, beside: Primitive, **details: Any) -> Mark:
         return Mark(self.constraint.type, beside, (self.number,), **details)
