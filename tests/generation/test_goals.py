@@ -75,6 +75,13 @@ def test_open_outline_is_closed_and_may_be_open_until_repair() -> None:
     assert stays(OPEN, *across, goal="close", final=False) == 0
 
 
+def test_crossing_beside_a_joint_goes_after_repair() -> None:
+    overshoot = Line((0.3, -0.3), (0, 40))
+    assert stays(OPEN, overshoot, goal="close", final=False) == 1
+    assert stays(OPEN, overshoot, goal="close") == 0
+    assert stays(OPEN, Line((0, 0), (0, 40)), goal="close") == 1
+
+
 def test_additions_lie_in_the_window() -> None:
     window = Box((0, 0), (40, 40))
     assert stays(CLOSED, HOLE, Circle((60, 20), 5), window=window) == 1

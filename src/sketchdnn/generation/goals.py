@@ -116,7 +116,8 @@ def _faulty_additions(
     if goal == "inside":
         outside = bounds(sketch.primitives[:num_given])
         yield from (group for group in groups if not _lies_in(sketch, group, outside))
-    meeting = shape.meetings
+    # After repair joined ends are equal, so a crossing beside a joint is one.
+    meeting = (*shape.meetings, *profile(sketch).meetings) if final else shape.meetings
     # A group that meets the part anywhere but at a joint of ends, or where two curves are joined already.
     yield from (group for group in groups if _meet(meeting, group, given))
     branches = [set(branch.primitives) for branch in shape.branches]
