@@ -14,9 +14,11 @@ from benchmarks.freecad import run_in_freecad
 from sketchdnn.constraints import RoundOptions, RoundResult, repair, round_dimensions, solve
 from sketchdnn.constraints.equation_set import constraint_residuals
 from sketchdnn.constraints.round_values import Steps
+from sketchdnn.constraints.rounding import Origin
 from sketchdnn.errors import GeometryError
 from sketchdnn.formats import write
 from sketchdnn.geometry import Arc, Circle, Constraint, ConstraintType, Line, Part, Ref, Sketch, bounds, profile
+from sketchdnn.geometry.constraints import ref_point
 
 T = ConstraintType
 # Drawn by hand: 80 × 40 with two holes of diameter 6, not at the origin.
@@ -223,3 +225,12 @@ def test_any_sketch_is_rounded_or_returned_with_a_warning(sketch: Sketch, step: 
     assert len(result.sketch) == len(sketch)
     again = solve(result.sketch, [item.constraint for item in result.rounded])
     assert again.displacement < 1e-7
+
+
+def test_near_corner_is_tied_to_the_origin() -> None:
+    corners = [(0.2, 39.9), (0.2, 0.1), (79.7, 0.1), (79.7, 14.9), (24.9, 14.9), (24.9, 39.9)]
+    outline = tuple(Line(a, b) for a, b in zip(corners, [*corners[1:], corners[0]], strict=True))
+    result = round_dimensions(repair(Sketch(outline, units="mm")).sketch, RoundOptions(origin=Origin.KEEP))
+    tied = {ref for c in result.sketch.constraints if any(ref.primitive is None for ref in c.refs) for ref in c.refs}
+    assert solve(result.sketch).dof == 0
+    assert {ref_point(ref, result.sketch.primitives) for ref in tied if ref.primitive is not None} == {(0.0, 0.0)}

@@ -143,8 +143,17 @@ def dimension_candidates(sketch: Sketch, datum: Datum) -> Iterator[Dimension]:
     for i, p in rounds:
         if isinstance(p, Arc) and round_angles(p.sweep):
             yield Dimension("sweep", DimensionKind.ANGLE, Constraint(_T.ANGLE, (Ref(i),), p.sweep))
-    for ref in sorted(_point_refs(primitives), key=lambda ref: ref.part is not Part.CENTER):
+    centers = [ref for ref in _point_refs(primitives) if ref.part is Part.CENTER]
+    for ref in (*centers, *_ends_by_distance(sketch, datum)):
         yield from _position(ref, datum, primitives)
+
+
+def _ends_by_distance(sketch: Sketch, datum: Datum) -> list[Ref]:
+    """The points other than centers, the nearest to the datum first: a near corner ties the sketch to it."""
+    x, y = ((ref_point(ref, sketch.primitives) or (0.0, 0.0))[axis] for axis, ref in enumerate(datum))
+    places = ((ref_point(ref, sketch.primitives) or (0.0, 0.0), ref) for ref in _point_refs(sketch.primitives))
+    ends = [(abs(at[0] - x) + abs(at[1] - y), ref) for at, ref in places if ref.part is not Part.CENTER]
+    return [ref for _, ref in sorted(ends, key=lambda end: end[0])]
 
 
 def _extent(line: Line) -> Vec:
