@@ -24,7 +24,13 @@ from sketchdnn.generation import CompleteRequest
 from sketchdnn.generation.complete import Completion, has_enough
 from sketchdnn.generation.distinct import SAME_IDEA, difference
 from sketchdnn.generation.engine import Engine, SampleId, device_of
-from sketchdnn.generation.framing import CompletedPart, FramedPart, decode_completions, sample_parts
+from sketchdnn.generation.framing import (
+    CompletedPart,
+    FramedPart,
+    condition_on_parts,
+    decode_completions,
+    sample_parts,
+)
 from sketchdnn.generation.suggestions import Candidate, Finisher
 from sketchdnn.geometry import Placement, Primitive, Sketch, bounds, profile
 from sketchdnn.systems import System
@@ -97,8 +103,12 @@ class CompletionTask:
         return [Completion(system, self.request(case)) for case in self.cases]
 
     def identity(self, system: System, parts: Sequence[FramedPart]) -> dict[str, str]:
-        """What stored samples depend on."""
-        framed = hashlib.sha256(repr(parts).encode()).hexdigest()
+        """What stored samples depend on, but for rounding, which differs between processors."""
+        known = condition_on_parts(parts, system.rows, "conditional")
+        digest = hashlib.sha256()
+        for tensor in (known.batch.params.mul(1e4).round().int(), known.batch.kind.argmax(dim=-1), known.kind):
+            digest.update(tensor.numpy().tobytes())
+        framed = digest.hexdigest()
         settings = {"count": self.count, "steps": self.steps, "seed": self.seed, "parts": framed}
         return {"completion": json.dumps(settings | {"model": weights_hash(system), "sampler": system.default_sampler})}
 
@@ -280,10 +290,20 @@ def sample_round(
 
 
 def sample_completions(
-    system: System, task: CompletionTask, cache: Path | None = None, on_stage: OnStage = ignore_stage
+    system: System,
+    task: CompletionTask,
+    cache: Path | None = None,
+    on_stage: OnStage = ignore_stage,
+    number: int = 0,
 ) -> dict[int, Round]:
-    """The candidates of the first round, for every case."""
-    return sample_round(system, task, plan_round(dict(enumerate(task.completions(system))), 0), cache, on_stage)
+    """The candidates of a round, for every case."""
+    plan = plan_round(dict(enumerate(task.completions(system))), number)
+    return sample_round(system, task, plan, _round_cache(cache, number), on_stage)
+
+
+def _round_cache(cache: Path | None, number: int) -> Path | None:
+    """The file of a round: the cache, or a file beside it."""
+    return cache if cache is None or number == 0 else cache.with_stem(f"{cache.stem}-round{number + 1}")
 
 
 def score_completions(
@@ -297,8 +317,8 @@ def score_completions(
 ) -> CompletionBenchmark:
     """Sample candidates or read them from the cache, choose suggestions and compare them with the original sketches.
 
-    Cases with too few suggestions get a second round of candidates, as in `sketchdnn complete`. These are stored beside
-    the cache.
+    Cases with too few suggestions get a second round of candidates, as in `sketchdnn complete`. With a cache it is
+    sampled for all cases and stored beside the first, so that sampling and scoring may be on different machines.
     """
     completions = dict(enumerate(task.completions(system)))
     rounds = {case: [each] for case, each in sample_completions(system, task, cache, on_stage).items()}
@@ -312,9 +332,12 @@ def score_completions(
     chosen = choose(completions)
     again = {case: each for case, each in completions.items() if not chosen[case, BOTH].enough}
     if again:
-        second_cache = None if cache is None else cache.with_stem(f"{cache.stem}-second")
-        for case, second in sample_round(system, task, plan_round(again, 1), second_cache, on_stage).items():
-            rounds[case].append(second)
+        if cache is None:
+            second = sample_round(system, task, plan_round(again, 1), None, on_stage)
+        else:
+            second = sample_completions(system, task, cache, on_stage, 1)
+        for case in again:
+            rounds[case].append(second[case])
         chosen |= choose(again)
     suggestions = tuple(chosen.values())
     on_stage("scoring")

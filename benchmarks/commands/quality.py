@@ -199,6 +199,7 @@ def completion(
     """Hide outlines, features and symmetric halves of test sketches, and look at what completion suggests."""
     from benchmarks.completion import CompletionTask, sample_completions, score_completions
     from benchmarks.completion_cases import find_cases, held_out_sketches
+    from sketchdnn.generation.complete import MAX_ROUNDS
     from sketchdnn.generation.repair import available_cores
     from sketchdnn.geometry.quantities import parse_int_range
     from sketchdnn.systems import from_pretrained
@@ -212,7 +213,8 @@ def completion(
     system = from_pretrained(model, device)
     with stages() as on_stage:
         if sample_only:
-            sample_completions(system, task, cache, on_stage)
+            for number in range(MAX_ROUNDS):
+                sample_completions(system, task, cache, on_stage, number)
             return
         result = score_completions(system, task, (low, high), cache=cache, workers=available_cores(), on_stage=on_stage)
     show(result, out, command_line(context, device=device))
