@@ -87,15 +87,16 @@ def fit_order(
     *,
     steps: int = 50,
     seed: int = 0,
+    split: str = "train",
     cache: Path | None = None,
     on_stage: OnStage = ignore_stage,
 ) -> OrderFit:
-    """Fit the weights on parts of the training split.
+    """Fit the weights on parts of a split.
 
     Raises:
         SketchError: If hardly any part has both an original that can stay and another idea.
     """
-    cases = tuple(find_cases(held_out_sketches(data, numbers, seed, split="train"), parts, seed))
+    cases = tuple(find_cases(held_out_sketches(data, numbers, seed, split=split), parts, seed))
     task = CompletionTask(cases, steps=steps)
     rounds = sample_completions(system, task, cache, on_stage)
     on_stage("repairing and scoring")

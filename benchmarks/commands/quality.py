@@ -224,7 +224,8 @@ def fit_order(
     context: typer.Context,
     data: Annotated[Path, typer.Option(help="A prepared corpus, or a file of sketches.")],
     primitives: Annotated[str, typer.Option(help="Primitives of the original sketches.")] = "3..16",
-    parts: Annotated[int, typer.Option(min=10, help="Parts of the training split to complete.")] = 200,
+    parts: Annotated[int, typer.Option(min=10, help="Parts to complete.")] = 200,
+    split: Annotated[str, typer.Option(help="Where the parts are from: train or validation.")] = "train",
     steps: Steps = 50,
     seed: Seed = 0,
     model: Model = "ours",
@@ -232,9 +233,10 @@ def fit_order(
     cache: SampleCache = None,
     out: Page = None,
 ) -> None:
-    """Fit the weights of the order of suggestions on parts of training sketches; the package is not changed."""
+    """Fit the weights of the order of suggestions on parts of real sketches; the package is not changed."""
     from benchmarks.results import check_output_file
     from benchmarks.suggestion_order import fit_order as fit
+    from sketchdnn.data.config import SPLITS
     from sketchdnn.geometry.quantities import parse_int_range
     from sketchdnn.systems import from_pretrained
     from sketchdnn.systems.devices import find_device
@@ -242,9 +244,11 @@ def fit_order(
     check_output_file(out)
     device = find_device(device)
     numbers = parse_int_range(primitives, "--primitives", "3..16")
+    if split not in SPLITS[:2]:
+        raise SketchError(f"--split is {SPLITS[0]} or {SPLITS[1]}, not '{split}': the test split is for measurements")
     with stages() as on_stage:
         system = from_pretrained(model, device)
-        result = fit(system, data, numbers, parts, steps=steps, seed=seed, cache=cache, on_stage=on_stage)
+        result = fit(system, data, numbers, parts, steps=steps, seed=seed, split=split, cache=cache, on_stage=on_stage)
     show(result, out, command_line(context, device=device))
 
 

@@ -96,7 +96,7 @@ def test_shipped_report_is_of_the_shipped_model() -> None:
     assert (sampler, report["system"]["steps"]) == (from_pretrained("ours").default_sampler, STEPS)
     document = report_document(report)
     assert "50 restart steps" in document.lead[0]
-    assert report["repaired"]["actions"]["construction"] == 869
+    assert report["repaired"]["actions"]["construction"] == 905
     assert not re.search(r"\baside\b|^\| drawn", document.to_markdown(), re.MULTILINE)
     assert document.to_markdown() == (ROOT / "docs/results/ours/report.md").read_text()
     report, card = load_report(SHIPPED), (ROOT / "docs/model_card.md").read_text()

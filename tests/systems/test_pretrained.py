@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 from support.generation import randomized
 
 import sketchdnn
 from sketchdnn.diffusion.sampling import SamplingOptions
 from sketchdnn.errors import SketchError
 from sketchdnn.networks.set_denoiser import SetDenoiserConfig
-from sketchdnn.systems import PretrainedError, from_pretrained, load_preset, pretrained, save_pretrained
+from sketchdnn.systems import PretrainedError, aliases, from_pretrained, load_preset, pretrained, save_pretrained
 from sketchdnn.systems.pretrained import bundled_names, check_model_sampling, model_hash
 from sketchdnn.systems.sketchdnn import SketchDNNConfig, SketchDNNSystem
 
@@ -102,14 +103,9 @@ def test_interrupted_save_leaves_none(system: SketchDNNSystem, tmp_path: Path, m
         from_pretrained(tmp_path)
 
 
-def test_bundled_model_is_small_complete_and_read_by_its_old_names(tmp_path: Path) -> None:
+def test_bundled_model_is_small_and_complete() -> None:
     assert "ours" in bundled_names()
     folder = Path(sketchdnn.__file__).parent / "weights" / "ours"
-    facts = json.loads((folder / "config.json").read_text())
-    assert {"hears", "neighbours", "aside"} < facts["config"]["network"].keys()
-    assert "known" in facts
-    tensors = {name for file in folder.glob("model*.safetensors") for name in load_file(file)}
-    assert {"network.heard.weight", "network.near.weight", "network.near_before.weight"} < tensors
     system = from_pretrained()
     assert (
         system.config == from_pretrained("ours").config == load_preset("ours").config == load_preset("bundled").config
@@ -118,15 +114,51 @@ def test_bundled_model_is_small_complete_and_read_by_its_old_names(tmp_path: Pat
     sizes = {file.name: file.stat().st_size for file in folder.iterdir()}
     assert max(sizes.values()) <= 16 * 2**20
     assert sum(sizes.values()) <= 48_000_000
-    assert sizes["known.safetensors"] < 2_000_000
+    assert sizes["training_index.safetensors"] < 2_000_000
     index = system.training_index
     assert index is not None
-    assert (index.primitive_count_range, index.frequency.sum()) == ((8, 16), 22_400)
-    # Saved again, it has the present names alone.
+    assert (index.primitive_count_range, index.frequency.sum()) == ((3, 16), 58_747)
+
+
+def test_a_model_folder_with_old_names_is_read(tmp_path: Path) -> None:
+    """The folder of an earlier version: other keys, tensors and name of the training index."""
+    network = SetDenoiserConfig(
+        width=64, depth=2, heads=2, self_conditioning=True, proximity_features=True, auxiliary=True
+    )
+    system = randomized(SketchDNNSystem(SketchDNNConfig(network=network)))
+    system.training_index = from_pretrained().training_index
     save_pretrained(system, tmp_path)
-    again = (tmp_path / "config.json").read_text().split('"')
-    assert not {"hears", "neighbours", "aside", "form", "boost", "known"} & set(again)
-    assert (tmp_path / "training_index.safetensors").is_file()
+    renamed = sorted((*aliases.SETTINGS.items(), *aliases.TENSORS.items()), key=lambda pair: -len(pair[1]))
+
+    def old(name: str) -> str:
+        return next((name.replace(new, old, 1) for old, new in renamed if name.startswith(new)), name)
+
+    weights = {old(name): tensor for name, tensor in load_file(tmp_path / "model.safetensors").items()}
+    assert {"network.heard.weight", "network.near.weight", "network.near_before.weight"} < weights.keys()
+    save_file(weights, tmp_path / "model.safetensors")
+    index = load_file(tmp_path / "training_index.safetensors")
+    index_names = {new: old for old, new in aliases.INDEX_TENSORS.items()}
+    (tmp_path / "training_index.safetensors").unlink()
+    save_file({index_names.get(name, name): each for name, each in index.items()}, tmp_path / "known.safetensors")
+    facts = json.loads((tmp_path / "config.json").read_text())
+    config = facts["config"]
+    config["network"] = {old(name): value for name, value in config["network"].items()}
+    facts = {"system": facts["system"], "representation": facts["representation"]} | {
+        "config": {old(name): value for name, value in config.items()},
+        "sha256": sha256((tmp_path / "model.safetensors").read_bytes()).hexdigest(),
+        "known": sha256((tmp_path / "known.safetensors").read_bytes()).hexdigest(),
+    }
+    assert {"hears", "neighbours", "aside"} < facts["config"]["network"].keys()
+    (tmp_path / "config.json").write_text(json.dumps(facts))
+    again = from_pretrained(tmp_path)
+    assert again.config == system.config
+    assert again.training_index is not None
+    assert again.training_index.primitive_count_range == (3, 16)
+    # Saved again, it has the present names alone.
+    save_pretrained(again, tmp_path / "again")
+    words = (tmp_path / "again" / "config.json").read_text().split('"')
+    assert not {"hears", "neighbours", "aside", "form", "boost", "known"} & set(words)
+    assert (tmp_path / "again" / "training_index.safetensors").is_file()
 
 
 def test_unsupported_options_are_refused_before_weights_are_read(tmp_path: Path) -> None:
