@@ -1,4 +1,4 @@
-"""The weights of the order of suggestions: a conditional logit model on parts of training sketches.
+"""The weights of the order of suggestions: a conditional logit model on parts of real sketches.
 
 For each part the ideas of `complete` are ranked with one more, what was hidden. The model is fitted so that this one is
 chosen: the probability of an idea is proportional to exp(merit). Its weights are divided by that of the design score.

@@ -1,7 +1,7 @@
 """The order of suggestions: a weighted sum of features.
 
 The weights are those of a conditional logit model. `python -m benchmarks fit-order` fits them so that what was hidden
-from real training sketches ranks before the candidates for them (docs/completion.md).
+from real sketches ranks before the candidates for them (docs/completion.md).
 """
 
 from __future__ import annotations
