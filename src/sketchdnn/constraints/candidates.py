@@ -1,12 +1,20 @@
-"""Candidates for constraints: generous guesses from arrays over all pairs. `infer` decides which of them hold."""
+"""Candidates for constraints: guesses from arrays over all pairs. `infer` decides which of them hold.
+
+An error ε of every parameter explains a residual of at most ε·|g|, where g is the derivative of the residual by all
+parameters. Where |g| is known, what misses by more is no candidate: for two radii |r − s| that is √2 ε, for a point
+beside a line √(1 + s² + (1 − s)²) ε, where s is how far along the line it lies. Merged or fixed parameters only lower
+what is explained.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import combinations, pairwise
 
 import numpy as np
 
-from sketchdnn.geometry import TAU, Arc, Circle, Constraint, ConstraintType, Part, Point, Ref
+from sketchdnn.geometry import TAU, Arc, Circle, Constraint, ConstraintType, Part, Point, Ref, Vec
 
 from .variables import Bools, Floats, Ints, Variables
 
@@ -21,16 +29,19 @@ _MAX_RADIUS_STRETCH = 0.25
 _MAX_EXTENSION = 0.25
 # Pairs of points around each of more Points would be too many candidates.
 _MAX_MIDPOINTS = 64
+# So that rounding excludes no candidate.
+_SLACK = 1 + 1e-6
 
 
 class SketchArrays:
-    """The points, lines and circles of a sketch as arrays; `reach` is how far off something may be.
+    """The points, lines and circles of a sketch as arrays; `error` is how far off a parameter may be.
 
     One point represents all points of its set.
     """
 
-    def __init__(self, variables: Variables, roots: Ints, reach: float) -> None:
-        self.variables, self.roots, self.reach = variables, roots, reach
+    def __init__(self, variables: Variables, roots: Ints, error: float) -> None:
+        self.variables, self.roots, self.reach = variables, roots, 2 * error
+        self.error = error * _SLACK
         self.representatives = np.unique(roots)
         self.lines, self.rounds = variables.lines, variables.rounds
         first = np.array(variables.first, dtype=int)
@@ -67,20 +78,42 @@ class SketchArrays:
 
 def directions(arrays: SketchArrays, level: set[int | None]) -> Iterator[Constraint]:
     """Parallel and perpendicular lines, except those that are horizontal or vertical already."""
-    chosen = np.flatnonzero(np.array([i not in level for i in arrays.lines], dtype=bool) & arrays.is_long)
-    unit = arrays.unit[chosen]
-    sine = np.abs(np.outer(unit[:, 0], unit[:, 1]) - np.outer(unit[:, 1], unit[:, 0]))
-    cosine = np.abs(unit @ unit.T)
-    for off, kind in ((sine, ConstraintType.PARALLEL), (cosine, ConstraintType.PERPENDICULAR)):
-        for a, b in _pairs(off <= MAX_TURN):
-            yield Constraint(kind, (Ref(arrays.lines[chosen[a]]), Ref(arrays.lines[chosen[b]])))
+    is_long = arrays.is_long.tolist()
+    chosen = [k for k, i in enumerate(arrays.lines) if is_long[k] and i not in level]
+    unit, inverse = arrays.unit[chosen].tolist(), (1 / arrays.length[chosen]).tolist()
+    parallel, perpendicular = [], []
+    for a, (ax, ay) in enumerate(unit):
+        for b in range(a + 1, len(chosen)):
+            bx, by = unit[b]
+            most = min(2**0.5 * arrays.error * math.hypot(inverse[a], inverse[b]), MAX_TURN)
+            if abs(ax * by - ay * bx) <= most:
+                parallel.append((chosen[a], chosen[b]))
+            if abs(ax * bx + ay * by) <= most:
+                perpendicular.append((chosen[a], chosen[b]))
+    for pairs, kind in ((parallel, ConstraintType.PARALLEL), (perpendicular, ConstraintType.PERPENDICULAR)):
+        for a, b in pairs:
+            yield Constraint(kind, (Ref(arrays.lines[a]), Ref(arrays.lines[b])))
 
 
-def tangents_at_contacts(contacts: Iterable[frozenset[int]], arrays: SketchArrays) -> Iterator[Constraint]:
-    """Curves that share a point, one of them round."""
-    for pair in contacts:
+def tangents_at_contacts(contacts: Mapping[frozenset[int], int], arrays: SketchArrays) -> Iterator[Constraint]:
+    """Curves that share a point, one of them round, and have almost one direction there."""
+    radius, at = arrays.variables.radius, arrays.at.tolist()
+
+    def vector(primitive: int, contact: int) -> Vec:
+        """Along a line, or from the contact to a center."""
+        first = arrays.variables.first[primitive]
+        x, y = at[contact] if primitive in radius else at[first + 1]
+        return x - at[first][0], y - at[first][1]
+
+    for pair, contact in contacts.items():
         a, b = sorted(pair)
-        if a in arrays.variables.radius or b in arrays.variables.radius:
+        if a not in radius and b not in radius:
+            continue
+        (ax, ay), (bx, by) = vector(a, contact), vector(b, contact)
+        size, other = max(math.hypot(ax, ay), 1e-12), max(math.hypot(bx, by), 1e-12)
+        off = abs(ax * by - ay * bx if a in radius and b in radius else ax * bx + ay * by) / (size * other)
+        # The contact of two circles is part of both vectors: then the derivative may be √3 times as long as one alone.
+        if off <= min(3**0.5 * arrays.error * math.hypot(1 / size, 1 / other), MAX_BEND):
             yield Constraint(ConstraintType.TANGENT, (Ref(a), Ref(b)))
 
 
@@ -94,14 +127,14 @@ def tangents(arrays: SketchArrays, contacts: Iterable[frozenset[int]]) -> Iterat
         along = _dot(offset, arrays.unit)
         off = np.abs(np.abs(_cross(arrays.unit[None], offset)) - arrays.radius[:, None])
         inside = (along > 0) & (along < arrays.length[None])
-        for r, k in zip(*np.nonzero((off <= 2 * reach) & inside), strict=True):
+        for r, k in zip(*np.nonzero((off <= 3**0.5 * arrays.error) & inside), strict=True):
             i, j = arrays.rounds[r], arrays.lines[k]
             foot = arrays.start[k] + along[r, k] * arrays.unit[k]
             if frozenset((i, j)) not in shared and arrays.covers(i, foot):
                 yield Constraint(ConstraintType.TANGENT, (Ref(j), Ref(i)))
     apart = _lengths(arrays.center[:, None] - arrays.center[None])
     total, between = arrays.radius[:, None] + arrays.radius, np.abs(arrays.radius[:, None] - arrays.radius)
-    near = np.minimum(np.abs(apart - total), np.abs(apart - between)) <= 2 * reach
+    near = np.minimum(np.abs(apart - total), np.abs(apart - between)) <= 2 * arrays.error
     for r, s in _pairs(near & (apart > 4 * reach)):
         i, j = arrays.rounds[r], arrays.rounds[s]
         toward = (arrays.center[s] - arrays.center[r]) / apart[r, s]
@@ -126,14 +159,16 @@ def points_on_curves(arrays: SketchArrays) -> Iterator[Constraint]:
         between = (along > 0) & (along < length[None])
         extended = (along > -_MAX_EXTENSION) & (along < length[None] + _MAX_EXTENSION)
         beyond = is_point[:, None] & arrays.is_long & extended
-        near = (off <= 2 * reach) & ~own & (between | beyond)
+        share = along / length
+        most = arrays.error * np.sqrt(1 + share**2 + (1 - share) ** 2)
+        near = (off <= most) & ~own & (between | beyond)
         middle = near & (np.abs(along - length / 2) <= np.minimum(2 * reach, 0.2 * length))
         for kind, candidates in ((ConstraintType.MIDPOINT, middle), (ConstraintType.POINT_ON_CURVE, near)):
             for p, k in zip(*np.nonzero(candidates), strict=True):
                 yield Constraint(kind, (arrays.ref(p), Ref(arrays.lines[k])))
     if arrays.rounds:
         off = np.abs(_lengths(at[:, None] - arrays.center[None]) - arrays.radius)
-        for p, k in zip(*np.nonzero(off <= 2 * reach), strict=True):
+        for p, k in zip(*np.nonzero(off <= 3**0.5 * arrays.error), strict=True):
             i = arrays.rounds[k]
             if not arrays.owns(i, points[p]) and (is_point[p] or arrays.covers(i, at[p])):
                 yield Constraint(ConstraintType.POINT_ON_CURVE, (arrays.ref(p), Ref(i)))
@@ -152,26 +187,25 @@ def collinear(arrays: SketchArrays) -> Iterator[Constraint]:
 
 def equal_sizes(arrays: SketchArrays) -> Iterator[Constraint]:
     """Lines of one length, circles and arcs of one radius: each and the next larger one."""
-    rounds, lines = (arrays.radius, arrays.rounds), (arrays.length, arrays.lines)
-    for (sizes, owners), most in ((rounds, _MAX_RADIUS_STRETCH), (lines, _MAX_STRETCH)):
-        order = np.argsort(sizes, kind="stable")
-        smaller, larger = sizes[order[:-1]], sizes[order[1:]]
-        near = (larger - smaller <= 2 * arrays.reach) & (larger - smaller <= most * smaller)
-        for k in np.flatnonzero(near):
-            a, b = sorted((owners[order[k]], owners[order[k + 1]]))
-            yield Constraint(ConstraintType.EQUAL, (Ref(a), Ref(b)))
+    rounds = (arrays.radius, arrays.rounds, 2**0.5, _MAX_RADIUS_STRETCH)
+    lines = (arrays.length, arrays.lines, 2.0, _MAX_STRETCH)
+    for sizes, owners, derivative, stretch in (rounds, lines):
+        ordered = sorted(zip(sizes.tolist(), owners, strict=True))
+        for (smaller, a), (larger, b) in pairwise(ordered):
+            if larger - smaller <= min(derivative * arrays.error, stretch * smaller):
+                yield Constraint(ConstraintType.EQUAL, (Ref(min(a, b)), Ref(max(a, b))))
 
 
 def aligned(arrays: SketchArrays) -> Iterator[Constraint]:
     """Centers and points beside or above each other."""
     parts = [part for _, part in arrays.variables.points]
     loose = [k for k, of in enumerate(arrays.representatives.tolist()) if parts[of] in (Part.CENTER, Part.POINT)]
-    at = arrays.at[arrays.representatives[loose]]
-    apart = np.abs(at[:, None] - at[None])
+    at, most = arrays.at[arrays.representatives[loose]].tolist(), 2**0.5 * arrays.error
     for axis, kind in ((1, ConstraintType.HORIZONTAL), (0, ConstraintType.VERTICAL)):
-        near = (apart[..., axis] <= 2 * arrays.reach) & (apart[..., axis] <= MAX_TURN * apart[..., 1 - axis])
-        for a, b in _pairs(near):
-            yield Constraint(kind, (arrays.ref(loose[a]), arrays.ref(loose[b])))
+        for (k, a), (m, b) in combinations(zip(loose, at, strict=True), 2):
+            apart = abs(a[axis] - b[axis])
+            if apart <= most and apart <= MAX_TURN * abs(a[1 - axis] - b[1 - axis]):
+                yield Constraint(kind, (arrays.ref(k), arrays.ref(m)))
 
 
 def midpoints(arrays: SketchArrays) -> Iterator[Constraint]:
@@ -180,7 +214,7 @@ def midpoints(arrays: SketchArrays) -> Iterator[Constraint]:
     for middle in points.tolist() if max(len(points), len(at) / 4) <= _MAX_MIDPOINTS else ():
         off = _largest(2 * at[middle] - at[:, None] - at[None])
         off[middle], off[:, middle] = np.inf, np.inf
-        for a, b in _pairs(off <= 2 * arrays.reach):
+        for a, b in _pairs(off <= 6**0.5 * arrays.error):
             yield Constraint(ConstraintType.MIDPOINT, (arrays.ref(middle), arrays.ref(a), arrays.ref(b)))
 
 
@@ -193,7 +227,7 @@ def rows(arrays: SketchArrays) -> Iterator[Constraint]:
     alike = np.abs(radius[:, None] - radius) <= np.minimum(2 * arrays.reach, _MAX_STRETCH * radius)
     for middle, k in enumerate(circles):
         off = _largest(2 * at[middle] - at[:, None] - at[None])
-        near = (off <= 2 * arrays.reach) & alike[middle] & alike[middle][:, None]
+        near = (off <= 6**0.5 * arrays.error) & alike[middle] & alike[middle][:, None]
         near[middle], near[:, middle] = False, False
         near &= _lengths(at[:, None] - at[None]) > 4 * arrays.reach
         for a, b in _pairs(near):
@@ -202,7 +236,10 @@ def rows(arrays: SketchArrays) -> Iterator[Constraint]:
 
 
 def symmetric(arrays: SketchArrays) -> Iterator[Constraint]:
-    """Points mirrored about a construction line, if two pairs agree, or about an axis, if most of the sketch does."""
+    """Points mirrored about a construction line, if two pairs agree, or about an axis, if most of the sketch does.
+
+    For that count, pairs may miss by more than constraints may: the sketch is symmetric, but it is drawn with noise.
+    """
     variables, reach = arrays.variables, arrays.reach
     at = arrays.at[arrays.representatives]
     dashed = [k for k, i in enumerate(arrays.lines) if arrays.is_long[k] and variables.primitives[i].construction]
@@ -215,8 +252,8 @@ def symmetric(arrays: SketchArrays) -> Iterator[Constraint]:
         off = _largest(image[:, None] - at[None])
         beside = np.abs(_cross(unit, offset)) > 2 * reach
         near = (off <= 2 * reach) & beside[:, None] & beside
-        if near.any(axis=1).sum() >= max(least, 4.0):
-            for a, b in _pairs(near):
+        if np.count_nonzero(near.any(axis=1)) >= max(least, 4.0):
+            for a, b in _pairs(near & (off <= 2**0.5 * arrays.error) if ref.primitive is None else near):
                 yield Constraint(ConstraintType.SYMMETRIC, (arrays.ref(a), arrays.ref(b), ref))
 
 

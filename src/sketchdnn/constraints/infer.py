@@ -146,7 +146,7 @@ def _infer_rounds(merge: _InitialMerge) -> list[Inferred]:
     if any(c.type is ConstraintType.POINT_ON_CURVE for c in accepted):
         state.contacts = contacts([*given, *accepted], merge.variables)
     smooth = {frozenset(ref.primitive for ref in c.refs) for c in accepted if c.type is ConstraintType.TANGENT}
-    corners = [pair for pair in state.contacts if pair not in smooth]
+    corners = {pair: at for pair, at in state.contacts.items() if pair not in smooth}
     tangents = [*candidates.tangents_at_contacts(corners, arrays), *candidates.tangents(arrays, state.contacts)]
     state.accept([*tangents, *candidates.equal_sizes(arrays)])
     state.accept([*candidates.midpoints(arrays), *candidates.symmetric(arrays), *candidates.aligned(arrays)])
@@ -288,7 +288,7 @@ class _Inference:
             chosen = likely_independent(drawn[1], _NEW)
             system, drawn = system.take(chosen), (drawn[0][chosen], drawn[1][chosen])
         self.owners = [0] * len(system)  # of each equation: the id of an accepted constraint
-        self.arrays = SketchArrays(variables, merge.point_sets.roots(), 2 * _THREE_SIGMA * tolerance)
+        self.arrays = SketchArrays(variables, merge.point_sets.roots(), _THREE_SIGMA * tolerance)
         self._update(system, *self._solve(system, drawn)[::2])
 
     @property
