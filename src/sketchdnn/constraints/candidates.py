@@ -15,6 +15,7 @@ from itertools import combinations, pairwise
 import numpy as np
 
 from sketchdnn.geometry import TAU, Arc, Circle, Constraint, ConstraintType, Part, Point, Ref, Vec
+from sketchdnn.geometry.constraints import shared_ref
 
 from .variables import Bools, Floats, Ints, Variables
 
@@ -92,7 +93,7 @@ def directions(arrays: SketchArrays, level: set[int | None]) -> Iterator[Constra
                 perpendicular.append((chosen[a], chosen[b]))
     for pairs, kind in ((parallel, ConstraintType.PARALLEL), (perpendicular, ConstraintType.PERPENDICULAR)):
         for a, b in pairs:
-            yield Constraint(kind, (Ref(arrays.lines[a]), Ref(arrays.lines[b])))
+            yield Constraint(kind, (shared_ref(arrays.lines[a]), shared_ref(arrays.lines[b])))
 
 
 def tangents_at_contacts(contacts: Mapping[frozenset[int], int], arrays: SketchArrays) -> Iterator[Constraint]:
@@ -114,7 +115,7 @@ def tangents_at_contacts(contacts: Mapping[frozenset[int], int], arrays: SketchA
         off = abs(ax * by - ay * bx if a in radius and b in radius else ax * bx + ay * by) / (size * other)
         # The contact of two circles is part of both vectors: then the derivative may be √3 times as long as one alone.
         if off <= min(3**0.5 * arrays.error * math.hypot(1 / size, 1 / other), MAX_BEND):
-            yield Constraint(ConstraintType.TANGENT, (Ref(a), Ref(b)))
+            yield Constraint(ConstraintType.TANGENT, (shared_ref(a), shared_ref(b)))
 
 
 def tangents(arrays: SketchArrays, contacts: Iterable[frozenset[int]]) -> Iterator[Constraint]:
@@ -131,7 +132,7 @@ def tangents(arrays: SketchArrays, contacts: Iterable[frozenset[int]]) -> Iterat
             i, j = arrays.rounds[r], arrays.lines[k]
             foot = arrays.start[k] + along[r, k] * arrays.unit[k]
             if frozenset((i, j)) not in shared and arrays.covers(i, foot):
-                yield Constraint(ConstraintType.TANGENT, (Ref(j), Ref(i)))
+                yield Constraint(ConstraintType.TANGENT, (shared_ref(j), shared_ref(i)))
     apart = _lengths(arrays.center[:, None] - arrays.center[None])
     total, between = arrays.radius[:, None] + arrays.radius, np.abs(arrays.radius[:, None] - arrays.radius)
     near = np.minimum(np.abs(apart - total), np.abs(apart - between)) <= 2 * arrays.error
@@ -141,7 +142,7 @@ def tangents(arrays: SketchArrays, contacts: Iterable[frozenset[int]]) -> Iterat
         sign = 1.0 if abs(apart[r, s] - total[r, s]) <= 2 * reach or arrays.radius[r] > arrays.radius[s] else -1.0
         place = arrays.center[r] + sign * arrays.radius[r] * toward
         if frozenset((i, j)) not in shared and arrays.covers(i, place) and arrays.covers(j, place):
-            yield Constraint(ConstraintType.TANGENT, (Ref(i), Ref(j)))
+            yield Constraint(ConstraintType.TANGENT, (shared_ref(i), shared_ref(j)))
 
 
 def points_on_curves(arrays: SketchArrays) -> Iterator[Constraint]:
@@ -165,13 +166,13 @@ def points_on_curves(arrays: SketchArrays) -> Iterator[Constraint]:
         middle = near & (np.abs(along - length / 2) <= np.minimum(2 * reach, 0.2 * length))
         for kind, candidates in ((ConstraintType.MIDPOINT, middle), (ConstraintType.POINT_ON_CURVE, near)):
             for p, k in zip(*np.nonzero(candidates), strict=True):
-                yield Constraint(kind, (arrays.ref(p), Ref(arrays.lines[k])))
+                yield Constraint(kind, (arrays.ref(p), shared_ref(arrays.lines[k])))
     if arrays.rounds:
         off = np.abs(_lengths(at[:, None] - arrays.center[None]) - arrays.radius)
         for p, k in zip(*np.nonzero(off <= 3**0.5 * arrays.error), strict=True):
             i = arrays.rounds[k]
             if not arrays.owns(i, points[p]) and (is_point[p] or arrays.covers(i, at[p])):
-                yield Constraint(ConstraintType.POINT_ON_CURVE, (arrays.ref(p), Ref(i)))
+                yield Constraint(ConstraintType.POINT_ON_CURVE, (arrays.ref(p), shared_ref(i)))
 
 
 def collinear(arrays: SketchArrays) -> Iterator[Constraint]:
@@ -182,7 +183,7 @@ def collinear(arrays: SketchArrays) -> Iterator[Constraint]:
     off = np.maximum(np.abs(starts), np.abs(ends))
     near = (off <= 2 * arrays.reach) & arrays.is_long[:, None] & arrays.is_long
     for a, b in _pairs(near & near.T):
-        yield Constraint(ConstraintType.COLLINEAR, (Ref(arrays.lines[a]), Ref(arrays.lines[b])))
+        yield Constraint(ConstraintType.COLLINEAR, (shared_ref(arrays.lines[a]), shared_ref(arrays.lines[b])))
 
 
 def equal_sizes(arrays: SketchArrays) -> Iterator[Constraint]:
@@ -193,7 +194,7 @@ def equal_sizes(arrays: SketchArrays) -> Iterator[Constraint]:
         ordered = sorted(zip(sizes.tolist(), owners, strict=True))
         for (smaller, a), (larger, b) in pairwise(ordered):
             if larger - smaller <= min(derivative * arrays.error, stretch * smaller):
-                yield Constraint(ConstraintType.EQUAL, (Ref(min(a, b)), Ref(max(a, b))))
+                yield Constraint(ConstraintType.EQUAL, (shared_ref(min(a, b)), shared_ref(max(a, b))))
 
 
 def aligned(arrays: SketchArrays) -> Iterator[Constraint]:
@@ -231,8 +232,8 @@ def rows(arrays: SketchArrays) -> Iterator[Constraint]:
         near[middle], near[:, middle] = False, False
         near &= _lengths(at[:, None] - at[None]) > 4 * arrays.reach
         for a, b in _pairs(near):
-            refs = (Ref(arrays.rounds[circles[a]], Part.CENTER), Ref(arrays.rounds[circles[b]], Part.CENTER))
-            yield Constraint(ConstraintType.SYMMETRIC, (*refs, Ref(arrays.rounds[k], Part.CENTER)))
+            refs = (shared_ref(arrays.rounds[circles[a]], Part.CENTER), shared_ref(arrays.rounds[circles[b]], Part.CENTER))
+            yield Constraint(ConstraintType.SYMMETRIC, (*refs, shared_ref(arrays.rounds[k], Part.CENTER)))
 
 
 def symmetric(arrays: SketchArrays) -> Iterator[Constraint]:
@@ -243,9 +244,9 @@ def symmetric(arrays: SketchArrays) -> Iterator[Constraint]:
     variables, reach = arrays.variables, arrays.reach
     at = arrays.at[arrays.representatives]
     dashed = [k for k, i in enumerate(arrays.lines) if arrays.is_long[k] and variables.primitives[i].construction]
-    mirrors = [(Ref(arrays.lines[k]), arrays.start[k], arrays.unit[k], 4.0) for k in dashed]
+    mirrors = [(shared_ref(arrays.lines[k]), arrays.start[k], arrays.unit[k], 4.0) for k in dashed]
     origin, axes = -np.array(variables.shift) / variables.scale, zip((Part.X_AXIS, Part.Y_AXIS), np.eye(2), strict=True)
-    mirrors += [(Ref(None, axis), origin, unit, 0.6 * len(at)) for axis, unit in axes]
+    mirrors += [(shared_ref(None, axis), origin, unit, 0.6 * len(at)) for axis, unit in axes]
     for ref, start, unit, least in mirrors:
         offset = at - start
         image = start + 2 * np.outer(offset @ unit, unit) - offset

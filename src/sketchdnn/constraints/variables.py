@@ -34,6 +34,7 @@ from sketchdnn.geometry import (
     Vec,
     bounds,
 )
+from sketchdnn.geometry.constraints import shared_ref
 from sketchdnn.geometry.proximity import DisjointSets
 
 Floats = NDArray[np.float64]
@@ -99,6 +100,9 @@ class Variables:
         self.num_points = len(at)
         self.point_index: dict[tuple[int | None, Part], int] = {of: k for k, of in enumerate(self.points)}
         self.point_index |= {(None, part): self.num_points + k for k, part in enumerate(OUTSIDE)}
+        marks = {(i, Part.WHOLE): self.first[i] for i, p in enumerate(self.primitives) if isinstance(p, Point)}
+        self._point_of = self.point_index | marks  # a whole Point is its point; an axis is none
+        del self._point_of[None, Part.X_AXIS], self._point_of[None, Part.Y_AXIS]
         base = 2 * (self.num_points + len(OUTSIDE))
         self.radii = slice(base, None)
         self.num_parameters = base + len(radii)
@@ -136,17 +140,11 @@ class Variables:
 
     def ref(self, point: int) -> Ref:
         """The reference to one of the sketch's own points."""
-        return Ref(*self.points[point])
+        return shared_ref(*self.points[point])
 
     def point(self, ref: Ref) -> int | None:
         """The point that a reference names, if it names one."""
-        i, part = ref.primitive, ref.part
-        if i is None:
-            return self.num_points if part is Part.ORIGIN else None
-        parts = self.parts[i]
-        if part in parts:
-            return self.first[i] + parts.index(part)
-        return self.first[i] if part is Part.WHOLE and parts == _PARTS[Point] else None
+        return self._point_of.get((ref.primitive, ref.part))
 
     def center(self, ref: Ref) -> int | None:
         """The point that a reference names; the center of a circle or arc."""

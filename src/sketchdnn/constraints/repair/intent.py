@@ -32,6 +32,7 @@ from sketchdnn.geometry import (
     Sketch,
     Vec,
 )
+from sketchdnn.geometry.constraints import shared_ref
 from sketchdnn.geometry.proximity import component_roots
 
 from .joins import noise_estimate
@@ -122,7 +123,7 @@ class _Points:
         joins = [c.refs for c in constraints if c.type is _T.COINCIDENT]
         numbers = [[ref.primitive for ref in refs if ref.primitive is not None] for refs in joins]
         self.component = component_roots(len(primitives), [group for group in numbers if group])
-        refs = [Ref(i, part) for i, p in enumerate(primitives) for part in _parts(p)]
+        refs = [shared_ref(i, part) for i, p in enumerate(primitives) for part in _parts(p)]
         index = {ref: k for k, ref in enumerate(refs)}
         same = [[index[ref] for ref in group if ref in index] for group in joins]
         roots = component_roots(len(refs), [group for group in same if len(group) > 1])
@@ -251,7 +252,7 @@ def _symmetric_constraints(
             yield Constraint(_T.EQUAL, (Ref(i), Ref(j)))
         for part in _parts(p):
             other = _OTHER_END.get(part, part) if symmetry.swapped[i] else part
-            a, b = Ref(i, part), Ref(j, other)
+            a, b = shared_ref(i, part), shared_ref(j, other)
             pair = frozenset((points.cluster[a], points.cluster[b]))
             if pair in done:
                 continue

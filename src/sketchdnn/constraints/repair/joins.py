@@ -19,6 +19,7 @@ from scipy.spatial import cKDTree
 from sketchdnn.constraints.variables import Bools, Constraints, Floats, Ints, Primitives
 from sketchdnn.geometry import TAU, Arc, Circle, Constraint, ConstraintType, Line, Part, Primitive, Ref, Vec
 from sketchdnn.geometry.bounds import primitive_bounds
+from sketchdnn.geometry.constraints import shared_ref
 from sketchdnn.geometry.intersections import Curve, contact_points, distance_to_curve, find_overlap
 from sketchdnn.geometry.profiles import Chain, Profile, profile, profile_curves
 from sketchdnn.geometry.proximity import Bounds, DisjointSets, may_meet
@@ -52,23 +53,24 @@ def find_joins(
     Joins that follow from the given constraints are not returned.
     """
     curves = [i for i, p in enumerate(primitives) if isinstance(p, Line | Arc)]
-    ends = [Ref(i, part) for i in curves for part in (Part.START, Part.END)]
+    ends = [shared_ref(i, part) for i in curves for part in (Part.START, Part.END)]
     if not ends:
         return []
     points = _end_points(primitives)
     clusters = _EndClusters(ends, points, given)
     owners = np.array(clusters.owners)
-    is_fixed = np.isin(owners, list(fixed))
+    is_fixed = np.array([owner in fixed for owner in clusters.owners], dtype=bool)
     joins: list[Constraint] = []
     for a, b in _near_ends(points, owners, is_fixed, tolerance * _SLACK):
         if clusters.join(a, b, tolerance):
             joins.append(Constraint(_T.COINCIDENT, (ends[a], ends[b])))
     placed = {ref for c in given if c.type in _PLACES_A_POINT for ref in c.refs}
-    curve_arrays = _CurveArrays(primitives)
+    singles = [k for k in clusters.singles() if ends[k] not in placed and not is_fixed[k]]
+    curve_arrays = _CurveArrays(primitives) if singles else None
     loose = []
-    for k in clusters.singles():
-        if ends[k] in placed or is_fixed[k]:
-            continue
+    for k in singles:
+        if curve_arrays is None:
+            break
         if (curve := curve_arrays.nearest(points[k], clusters.owners[k], tolerance * _SLACK)) is None:
             loose.append(k)
         else:

@@ -16,8 +16,8 @@ import numpy as np
 
 from sketchdnn.constraints.variables import Floats, Primitives
 from sketchdnn.errors import SketchError
-from sketchdnn.geometry import TAU, Arc, Box, Circle, Constraint, ConstraintType, Line, Part, Point, Primitive, Ref, Vec
-from sketchdnn.geometry.constraints import LENGTHS
+from sketchdnn.geometry import TAU, Arc, Box, Circle, Constraint, ConstraintType, Line, Part, Point, Primitive, Vec
+from sketchdnn.geometry.constraints import LENGTHS, shared_ref
 from sketchdnn.geometry.primitives import transformed
 
 from .quality import ROUNDING
@@ -122,12 +122,12 @@ class Frame(NamedTuple):
         for ref in constraint.refs:
             part = ref.part
             if ref.primitive is None:
-                refs.append(Ref(None, _OTHER_AXIS.get(part, part) if swap else part))
+                refs.append(shared_ref(None, _OTHER_AXIS.get(part, part) if swap else part))
                 continue
             row = rows.get(ref.primitive)
             if row is not None and self.reversed[row]:
                 part = _OTHER_END.get(part, part)
-            refs.append(Ref(numbers[ref.primitive], part))
+            refs.append(shared_ref(numbers[ref.primitive], part))
         kind = _SWAPPED.get(constraint.type, constraint.type) if swap else constraint.type
         return Constraint(kind, tuple(refs), constraint.value, constraint.name, constraint.extra)
 
