@@ -238,7 +238,7 @@ def _axes(anatomy: Anatomy, axis: int) -> list[float]:
         values, counts = np.unique(voted, return_counts=True)
         best = voted == values[counts.argmax()]
         places.append(float(np.median((middle[first, axis] + middle[second, axis])[alike][best]) / 2))
-    return places
+    return list(dict.fromkeys(places))
 
 
 def _image_distance(anatomy: Anatomy, axis: int, place: float) -> Floats:
