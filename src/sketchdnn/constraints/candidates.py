@@ -43,13 +43,15 @@ class SketchArrays:
     def __init__(self, variables: Variables, roots: Ints, error: float) -> None:
         self.variables, self.roots, self.reach = variables, roots, 2 * error
         self.error = error * _SLACK
-        self.representatives = np.unique(roots)
+        root_of: list[int] = roots.tolist()
+        representatives = sorted(set(root_of))
+        self.representatives = np.array(representatives, dtype=int)
         self.lines, self.rounds = variables.lines, variables.rounds
         first = np.array(variables.first, dtype=int)
         self.starts = first[np.array(self.lines, dtype=int)]
         self.centers = first[np.array(self.rounds, dtype=int)]
-        own = [variables.first[i] for i, p in enumerate(variables.primitives) if isinstance(p, Point)]
-        self.is_point = np.isin(self.representatives, roots[own])
+        marks = {root_of[variables.first[i]] for i, p in enumerate(variables.primitives) if isinstance(p, Point)}
+        self.is_point = np.array([k in marks for k in representatives], dtype=bool)
 
     def update(self, f: Floats) -> None:
         """Take the parameters from `f`."""

@@ -170,7 +170,7 @@ class Finisher:
         added = sketch.primitives[num_given:] if completed.origin == "model" else ()
         curves = sum(not p.construction and p.kind is not Kind.POINT for p in added)
         known = range(num_given) if part.context is None else part.context
-        free = solve(sketch.select([*known, *range(num_given, len(sketch))])).dof - solve(self.part.select(known)).dof
+        free = solve(sketch.select([*known, *range(num_given, len(sketch))])).dof - _freedom(self.part, tuple(known))
         return features._replace(freedom=max(free, 0), curves=curves)
 
     def _sample(self, candidate: Candidate) -> SampleId | None:
@@ -276,6 +276,12 @@ class Finisher:
 def _score(primitives: tuple[Primitive, ...], num_given: int) -> DesignScore:
     """The design score of a sketch; the last ones are kept, since several candidates become the same sketch."""
     return score_design(Sketch(primitives), num_given)
+
+
+@lru_cache(maxsize=64)
+def _freedom(part: Sketch, known: tuple[int, ...]) -> int:
+    """The degrees of freedom of some primitives of a part, the same for many candidates."""
+    return solve(part.select(known)).dof
 
 
 def _balanced(ideas: Sequence[Candidate], count: int) -> list[Candidate]:

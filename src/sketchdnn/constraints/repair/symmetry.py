@@ -16,7 +16,7 @@ import numpy as np
 
 from sketchdnn.constraints.variables import Floats, Primitives
 from sketchdnn.errors import SketchError
-from sketchdnn.geometry import TAU, Arc, Box, Circle, Constraint, ConstraintType, Line, Part, Point, Primitive, Vec
+from sketchdnn.geometry import TAU, Arc, Box, Circle, Constraint, ConstraintType, Kind, Line, Part, Point, Primitive, Vec
 from sketchdnn.geometry.constraints import LENGTHS, shared_ref
 from sketchdnn.geometry.primitives import transformed
 
@@ -144,7 +144,7 @@ def canonical_frame(primitives: Primitives, box: Box) -> Frame:
     symmetries = []
     for other in turns[1:] if len(primitives) <= _MAX_MIRRORED else ():
         between = turn.inverse.then(other)
-        if _alike(traits, _turned_traits(turned, between, middle)):
+        if _alike(traits, _turn_traits(traits, between)):
             symmetries.append(between)
     # A mirrored arc runs from what was its end.
     swapped = tuple(turn.mirrors if isinstance(primitives[i], Arc) else _runs_backward(turned[i]) for i in order)
@@ -156,7 +156,7 @@ def is_symmetric(primitives: Primitives, frame: Frame) -> bool:
     if not frame.symmetries:
         return True
     traits = _traits(primitives, frame.middle)
-    return all(_alike(traits, _turned_traits(primitives, turn, frame.middle)) for turn in frame.symmetries)
+    return all(_alike(traits, _turn_traits(traits, turn)) for turn in frame.symmetries)
 
 
 def _scaled(turn: Turn, p: Primitive, size: float) -> Primitive:
@@ -252,9 +252,18 @@ def _traits(primitives: Primitives, middle: Vec) -> Floats:
     return traits
 
 
-def _turned_traits(primitives: Primitives, turn: Turn, middle: Vec) -> Floats:
-    """The traits after a turn about `middle`. No point is shifted for it, which could collapse a very short line."""
-    return _traits([turn.primitive(p) for p in primitives], turn.point(middle, 1.0))
+def _turn_traits(traits: Floats, turn: Turn) -> Floats:
+    """The traits after a turn about the middle."""
+    turned = traits.copy()
+    swapped = [2, 1] if turn.swap else [1, 2]
+    turned[:, 1:3] = traits[:, swapped] * (turn.sx, turn.sy)
+    is_line = traits[:, 0] // 2 == Kind.LINE
+    # A line's slope is that of twice its angle.
+    slope = (-1.0 if turn.swap else 1.0), turn.sx * turn.sy
+    turned[is_line, 3:5] = traits[is_line, 3:5] * slope
+    across = [4, 3] if turn.swap else [3, 4]
+    turned[~is_line, 3:5] = traits[~is_line][:, across] * (turn.sx, turn.sy)
+    return turned
 
 
 def _alike(a: Floats, b: Floats) -> bool:
