@@ -19,11 +19,10 @@ from itertools import compress
 from typing import NamedTuple
 
 import numpy as np
-from scipy.spatial import cKDTree
 
 from sketchdnn.errors import GeometryError
 from sketchdnn.geometry import Constraint, ConstraintType, Part, Ref, Sketch
-from sketchdnn.geometry.proximity import DisjointSets, component_roots
+from sketchdnn.geometry.proximity import DisjointSets, component_roots, near_points
 
 from . import candidates
 from .candidates import MAX_BEND, MAX_TURN, SketchArrays
@@ -186,19 +185,18 @@ class _InitialMerge:
         variables, sets = self.variables, self.point_sets
         # Both coordinates have two errors; √2 makes that three standard deviations again.
         allowed = 2**0.5 * _THREE_SIGMA * self.tolerance
-        at = variables.f[: 2 * variables.num_points].reshape(-1, 2)
-        reach = self.reach[[i for i, _ in variables.points]]
-        # Pairs that are near in both coordinates, and the larger of the two distances.
-        first, second = cKDTree(at).query_pairs(min(allowed, reach.max()), p=np.inf, output_type="ndarray").T
-        off = np.abs(at[first] - at[second]).max(axis=1, initial=0.0)
-        near = off <= np.minimum(reach[first], reach[second])
-        first, second, off = first[near], second[near], off[near]
+        at: list[list[float]] = variables.f[: 2 * variables.num_points].reshape(-1, 2).tolist()
+        reach: list[float] = self.reach.tolist()
+        near: list[tuple[float, int, int, float]] = []  # the rank, two points, and the larger distance along an axis
+        for m, n, dx, dy in near_points(at, min(allowed, max(reach))):
+            off = max(dx, dy)
+            if off <= min(reach[variables.points[m][0]], reach[variables.points[n][0]]):
+                near.append((round(off, 9), m, n, off))
         owners: list[set[int]] = [set() for _ in variables.points]
         for k, (i, _) in enumerate(variables.points):
             owners[sets.find(k)].add(i)
         accepted: list[Inferred] = []
-        order = np.lexsort((second, first, off.round(9)))
-        for m, n, by in zip(first[order].tolist(), second[order].tolist(), off[order].tolist(), strict=True):
+        for _, m, n, by in sorted(near):
             a, b = sets.find(m), sets.find(n)
             if a == b or owners[a] & owners[b] or not self.merging.merge([(2 * m, 2 * n), (2 * m + 1, 2 * n + 1)]):
                 continue
