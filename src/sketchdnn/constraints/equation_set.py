@@ -97,7 +97,7 @@ def constraint_residuals(sketch: Sketch, constraints: Constraints) -> list[float
         if pairs := variables.merged_parameters(constraint):
             return max(abs(f[a] - f[b]) for a, b in pairs)
         equations = constraint_equations(constraint, variables, variables.f, touching) or ()
-        return max((abs(residual(e, variables.f)) for e in equations), default=None)
+        return max((abs(residual(e, f)) for e in equations), default=None)
 
     return [find_residual(constraint) for constraint in constraints]
 

@@ -136,13 +136,17 @@ def _terms(sums: Sequence[Sum]) -> tuple[Ints, Ints, Floats]:
     return np.arange(len(counts)).repeat(counts), np.array(index, dtype=int), np.array(weights, dtype=float)
 
 
-def vector(terms: Sum, f: Floats) -> tuple[float, float]:
+def vector(terms: Sum, f: Floats | Sequence[float]) -> tuple[float, float]:
     """A sum of points where the parameters are `f`."""
-    return sum(float(f[2 * k]) * w for k, w in terms), sum(float(f[2 * k + 1]) * w for k, w in terms)
+    x = y = 0.0
+    for k, weight in terms:
+        x += float(f[2 * k]) * weight
+        y += float(f[2 * k + 1]) * weight
+    return x, y
 
 
-def residual(equation: Equation, f: Floats) -> float:
-    """The residual of one equation where the parameters are `f`."""
+def residual(equation: Equation, f: Floats | Sequence[float]) -> float:
+    """The residual of one equation where the parameters are `f`; of many, a list takes less time than an array."""
     (vx, vy), (wx, wy) = vector(equation.v, f), vector(equation.w, f)
     cos, sin = equation.turn
     wx, wy = cos * wx - sin * wy, sin * wx + cos * wy
@@ -180,8 +184,9 @@ def constraint_equations(
         The equations; None for a constraint that the solver does not support.
     """
     refs, kind = constraint.refs, constraint.type
-    if any(ref.part is Part.EXTERNAL for ref in refs):
-        return None
+    for ref in refs:
+        if ref.part is Part.EXTERNAL:
+            return None
     if len(refs) > 2 and kind in _PAIRWISE:
         each = [constraint_equations(Constraint(kind, (refs[0], ref)), variables, f, contacts) for ref in refs[1:]]
         return None if None in each else [equation for several in each for equation in several or ()]
@@ -255,8 +260,8 @@ def equal_sizes(circles: Sequence[Pair | None], lines: Sequence[Pair | None]) ->
 def tangent_line(line: Pair, circle: Pair, f: Floats) -> Equation:
     """A circle that touches a line, on the side where it is drawn."""
     center, radius = circle
-    a, b, c = (f[2 * k : 2 * k + 2] for k in (*line, center))
-    side = 1.0 if (b - a)[0] * (c - a)[1] >= (b - a)[1] * (c - a)[0] else -1.0
+    (ax, ay), (bx, by), (cx, cy) = (f[2 * k : 2 * k + 2].tolist() for k in (*line, center))
+    side = 1.0 if (bx - ax) * (cy - ay) >= (by - ay) * (cx - ax) else -1.0
     return Equation(Form.OFFSET, between(*line), between(line[0], center), linear=((radius, -side),))
 
 

@@ -302,6 +302,8 @@ class _Inference:
         system = build([e for own in equations for e in own], self.variable_map)
         residuals, rows = system.evaluate(self.z)
         residuals, length = np.abs(residuals), row_lengths(rows)
+        if self.span is None:
+            self.span = row_space(self.rows, 1e-4)
         rest = outside(rows, self.span)
         new = row_lengths(rest)
         # Curves that meet almost smoothly are meant to, however short they are.
@@ -364,8 +366,8 @@ class _Inference:
         return least_squares(system, self.z, steps=6, tolerance=_ROUND_TOLERANCE * self.tolerance, start=start)
 
     def _update(self, system: System, z: Floats, rows: Floats) -> None:
-        self.system, self.z = system, z
-        self.span = row_space(rows, 1e-4)
+        self.system, self.z, self.rows = system, z, rows
+        self.span: Floats | None = None  # that of the rows, once it is needed
         self.arrays.update(self.variable_map.parameters(z))
 
 

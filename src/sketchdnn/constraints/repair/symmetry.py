@@ -202,10 +202,14 @@ def _best_turns(primitives: Primitives, box: Box) -> list[Turn]:
     at, weight = _weighted_points(primitives, box)
     (x, y), total = at.T, float(weight.sum())
     turns = list(TURNS)
+    xs, ys = [weight], [np.ones_like(weight)]  # products with their powers
+    for _ in range(max(map(max, _MOMENTS))):
+        xs.append(xs[-1] * x)
+        ys.append(ys[-1] * y)
     for p, q in _MOMENTS:
         if len(turns) == 1:
             break
-        here, swapped = (float((x**m * weight) @ y**n) / total for m, n in ((p, q), (q, p)))
+        here, swapped = float(xs[p] @ ys[q]) / total, float(xs[q] @ ys[p]) / total
         values = [t.sx**p * t.sy**q * (swapped if t.swap else here) for t in turns]
         least = max(values) - ROUNDING
         turns = [t for t, value in zip(turns, values, strict=True) if value >= least]
