@@ -216,8 +216,10 @@ class _InitialMerge:
         """
         meeting, without, patience = self.accepted, set[int](), 1
         while True:
-            levels = self._level_lines(without)
             variable_map = self.merging.variable_map()
+            levels = self._level_lines(variable_map, without)
+            if levels or self.fixed:  # constants that are equal merge, too
+                variable_map = self.merging.variable_map()
             self.accepted = [*meeting, *levels]
             strain = _strained(self.variables, variable_map.initial, self.tolerance)
             if not strain or not self.accepted:
@@ -229,9 +231,9 @@ class _InitialMerge:
                 without, patience = set(), patience - 1
             self.merging, self.point_sets = self._merge([*self.given, *(m.constraint for m in meeting)])
 
-    def _level_lines(self, without: set[int]) -> list[Inferred]:
+    def _level_lines(self, variable_map: VariableMap, without: set[int]) -> list[Inferred]:
         """Lines along an axis, the most level first; the ends' coordinates merge at the mean of all that share them."""
-        variables, variable_map = self.variables, self.merging.variable_map()
+        variables = self.variables
         index, mean = variable_map.index.tolist(), variable_map.start.tolist()
         weight = np.bincount(variable_map.index).astype(float).tolist()
         weight[variable_map.num_free :] = [math.inf] * (len(weight) - variable_map.num_free)

@@ -292,14 +292,16 @@ def close_profile(
     if links := _links(after, shape, tolerance):
         with_links = profile([*after, *(line for line, _, _ in links)], EXACT)
         looped = {edge.primitive_index for loop in with_links.loops for edge in loop.edges}
-        links = [link for k, link in enumerate(links, len(after)) if k in looped]
+        closing = [link for k, link in enumerate(links, len(after)) if k in looped]
+        if closing:
+            is_same = len(closing) == len(links)
+            shape = with_links if is_same else profile([*after, *(line for line, _, _ in closing)], EXACT)
+        links = closing
     for line, a, b in links:
         ends = ((Part.START, a), (Part.END, b))
         related += [Constraint(ConstraintType.COINCIDENT, (Ref(len(after), part), end)) for part, end in ends]
         actions.append(Action(ActionKind.CLOSE, tuple(r.primitive for r in (a, b) if r.primitive is not None)))
         after.append(line)
-    if links:
-        shape = profile(after, EXACT)
     open_curves = sorted(_open_curves(after, shape, keep))
     for i in open_curves:
         after[i] = replace(after[i], construction=True)
