@@ -112,28 +112,31 @@ class System:
 def build(equations: Sequence[Equation], variable_map: VariableMap) -> System:
     """The matrices of some equations."""
     m, width = len(equations), len(variable_map.start)
-    forms, vs, ws, linears, constants, turns = zip(*equations, strict=True) if m else ((),) * 6
-    iv, kv, v = _terms(vs)
-    iw, kw, w = _terms(ws)
-    il, kl, linear = _terms(linears)
-    kv, kw = 2 * kv, 2 * kw
-    cos, sin = np.array(turns).reshape(-1, 2)[iw].T * w
-    rows = np.concatenate([iv, m + iv, 2 * m + iw, 2 * m + iw, 3 * m + iw, 3 * m + iw, 4 * m + il])
-    columns = np.concatenate([kv, kv + 1, kw, kw + 1, kw, kw + 1, kl])
-    weights = np.concatenate([v, v, cos, -sin, sin, cos, linear])
-    vectors = np.bincount(rows * width + variable_map.index[columns], weights, 5 * m * width).reshape(5, m, width)
+    index: list[int] = variable_map.index.tolist()
+    vy, wx, wy, linear_part = (part * m * width for part in (1, 2, 3, 4))
+    # In plain Python: most systems are small.
+    places: list[int] = []
+    weights: list[float] = []
+    for row, (_, v, w, linear, _, (cos, sin)) in zip(range(0, m * width, width), equations, strict=True):
+        for k, weight in v:
+            places += (row + index[2 * k], row + vy + index[2 * k + 1])
+            weights += (weight, weight)
+        for k, weight in w:
+            x, y = row + index[2 * k], row + index[2 * k + 1]
+            if cos:
+                places += (wx + x, wy + y)
+                weights += (cos * weight, cos * weight)
+            if sin:
+                places += (wx + y, wy + x)
+                weights += (-(sin * weight), sin * weight)
+        for k, weight in linear:
+            places.append(row + linear_part + index[k])
+            weights.append(weight)
+    vectors = np.bincount(np.array(places, dtype=int), weights, 5 * m * width).reshape(5, m, width)
     base = vectors @ variable_map.start
-    base[4] -= constants
-    kind = (np.array(forms, dtype=int) == _FORMS).astype(float)
+    base[4] -= [equation.constant for equation in equations]
+    kind = (np.array([equation.form for equation in equations], dtype=int) == _FORMS).astype(float)
     return System(base, vectors[:, :, : variable_map.num_free] / variable_map.root, kind)
-
-
-def _terms(sums: Sequence[Sum]) -> tuple[Ints, Ints, Floats]:
-    """All terms of sums: the sum that each belongs to, its index, and its weight."""
-    counts = [len(terms) for terms in sums]
-    index = [k for terms in sums for k, _ in terms]
-    weights = [weight for terms in sums for _, weight in terms]
-    return np.arange(len(counts)).repeat(counts), np.array(index, dtype=int), np.array(weights, dtype=float)
 
 
 def vector(terms: Sum, f: Floats | Sequence[float]) -> tuple[float, float]:
