@@ -286,7 +286,8 @@ class _Inference:
         if equations:
             drawn = system.evaluate(self.z)
             chosen = likely_independent(drawn[1], _NEW)
-            system, drawn = system.take(chosen), (drawn[0][chosen], drawn[1][chosen])
+            if len(chosen) < len(system):
+                system, drawn = system.take(chosen), (drawn[0][chosen], drawn[1][chosen])
         self.owners = [0] * len(system)  # of each equation: the id of an accepted constraint
         self.arrays = SketchArrays(variables, merge.point_sets.roots(), _THREE_SIGMA * tolerance)
         self._update(system, *self._solve(system, drawn)[::2])

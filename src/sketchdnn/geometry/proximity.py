@@ -82,10 +82,22 @@ def cluster_points(points: Sequence[Vec], distance: float) -> list[int]:
     >>> cluster_points([(0, 0), (5, 0), (0, 0.1), (0, 0.2)], 0.15)
     [0, 1, 0, 0]
     """
+    sets = DisjointSets(len(points))
+    if len(points) <= _MAX_SWEPT:
+        for i, j, dx, dy in near_points(points, distance):
+            if math.hypot(dx, dy) <= distance:
+                sets.union(i, j)
+    else:
+        _merge_cells(sets, points, distance)
+    numbers: dict[int, int] = {}
+    return [numbers.setdefault(sets.find(i), len(numbers)) for i in range(len(points))]
+
+
+def _merge_cells(sets: DisjointSets, points: Sequence[Vec], distance: float) -> None:
+    """Merge the sets of points within a distance of each other; it may be many in one place."""
     # All points of a cell are within the distance; only neighboring cells are compared.
     side = distance / math.sqrt(2)
     cells: dict[tuple[int, int], list[int]] = {}
-    sets = DisjointSets(len(points))
     for i, (x, y) in enumerate(points):
         members = cells.setdefault((math.floor(x / side), math.floor(y / side)), [])
         members.append(i)
@@ -97,8 +109,6 @@ def cluster_points(points: Sequence[Vec], distance: float) -> list[int]:
                 continue
             if _any_within(points, members, others, distance):
                 sets.union(members[0], others[0])
-    numbers: dict[int, int] = {}
-    return [numbers.setdefault(sets.find(i), len(numbers)) for i in range(len(points))]
 
 
 def near_points(points: Sequence[Sequence[float]], distance: float) -> Iterator[tuple[int, int, float, float]]:
@@ -155,9 +165,13 @@ def few_close_pairs(
         distance: The distance.
     """
     for j, (low_x, low_y, high_x, high_y) in enumerate(boxes):
-        grown = (low_x - distance, low_y - distance, high_x + distance, high_y + distance)
-        for i in range(j):
-            if may_meet(primitives[i], boxes[i], primitives[j], grown, distance):
+        left, below, right, above = low_x - distance, low_y - distance, high_x + distance, high_y + distance
+        b = primitives[j]
+        for i, a, (x0, y0, x1, y1) in zip(range(j), primitives, boxes, strict=False):
+            # Most pairs end here, so this is not left to `may_meet`.
+            if x0 > right or left > x1 or y0 > above or below > y1:
+                continue
+            if not (_is_on_one_side(a, b, distance) or _is_on_one_side(b, a, distance)):
                 yield i, j
 
 
