@@ -115,7 +115,7 @@ def tangents_at_contacts(contacts: Mapping[frozenset[int], int], arrays: SketchA
         (ax, ay), (bx, by) = vector(a, contact), vector(b, contact)
         size, other = max(math.hypot(ax, ay), 1e-12), max(math.hypot(bx, by), 1e-12)
         off = abs(ax * by - ay * bx if a in radius and b in radius else ax * bx + ay * by) / (size * other)
-        # The contact of two circles is part of both vectors: then the derivative may be √3 times as long as one alone.
+        # The contact may be part of both vectors, which makes the derivative up to √3 times as long as those alone.
         if off <= min(3**0.5 * arrays.error * math.hypot(1 / size, 1 / other), MAX_BEND):
             yield Constraint(ConstraintType.TANGENT, (shared_ref(a), shared_ref(b)))
 
@@ -162,10 +162,11 @@ def points_on_curves(arrays: SketchArrays) -> Iterator[Constraint]:
         between = (along > 0) & (along < length[None])
         extended = (along > -_MAX_EXTENSION) & (along < length[None] + _MAX_EXTENSION)
         beyond = is_point[:, None] & arrays.is_long & extended
-        share = along / length
-        most = arrays.error * np.sqrt(1 + share**2 + (1 - share) ** 2)
-        near = (off <= most) & ~own & (between | beyond)
-        middle = near & (np.abs(along - length / 2) <= np.minimum(2 * reach, 0.2 * length))
+        beside, share = ~own & (between | beyond), along / length
+        near = beside & (off <= np.minimum(arrays.error * np.sqrt(1 + share**2 + (1 - share) ** 2), 2 * reach))
+        # Each coordinate may miss by √1.5 ε.
+        halfway = np.abs(along - length / 2) <= np.minimum(2 * reach, 0.2 * length)
+        middle = beside & halfway & (off <= 3**0.5 * arrays.error)
         for kind, candidates in ((ConstraintType.MIDPOINT, middle), (ConstraintType.POINT_ON_CURVE, near)):
             for p, k in zip(*np.nonzero(candidates), strict=True):
                 yield Constraint(kind, (arrays.ref(p), shared_ref(arrays.lines[k])))
@@ -234,8 +235,8 @@ def rows(arrays: SketchArrays) -> Iterator[Constraint]:
         near[middle], near[:, middle] = False, False
         near &= _lengths(at[:, None] - at[None]) > 4 * arrays.reach
         for a, b in _pairs(near):
-            refs = (shared_ref(arrays.rounds[circles[a]], Part.CENTER), shared_ref(arrays.rounds[circles[b]], Part.CENTER))
-            yield Constraint(ConstraintType.SYMMETRIC, (*refs, shared_ref(arrays.rounds[k], Part.CENTER)))
+            refs = (shared_ref(arrays.rounds[m], Part.CENTER) for m in (circles[a], circles[b], k))
+            yield Constraint(ConstraintType.SYMMETRIC, tuple(refs))
 
 
 def symmetric(arrays: SketchArrays) -> Iterator[Constraint]:

@@ -289,6 +289,7 @@ class _Inference:
             if len(chosen) < len(system):
                 system, drawn = system.take(chosen), (drawn[0][chosen], drawn[1][chosen])
         self.owners = [0] * len(system)  # of each equation: the id of an accepted constraint
+        self._span: Floats | None = None  # that of the rows, once it is needed
         self.arrays = SketchArrays(variables, merge.point_sets.roots(), _THREE_SIGMA * tolerance)
         self._update(system, *self._solve(system, drawn)[::2])
 
@@ -305,9 +306,9 @@ class _Inference:
         system = build([e for own in equations for e in own], self.variable_map)
         residuals, rows = system.evaluate(self.z)
         residuals, length = np.abs(residuals), row_lengths(rows)
-        if self.span is None:
-            self.span = row_space(self.rows, 1e-4)
-        rest = outside(rows, self.span)
+        if self._span is None:
+            self._span = row_space(self.rows, 1e-4)
+        rest = outside(rows, self._span)
         new = row_lengths(rest)
         # Curves that meet almost smoothly are meant to, however short they are.
         largest = [MAX_BEND if guess.type is ConstraintType.TANGENT else MAX_TURN for guess in guesses]
@@ -370,7 +371,7 @@ class _Inference:
 
     def _update(self, system: System, z: Floats, rows: Floats) -> None:
         self.system, self.z, self.rows = system, z, rows
-        self.span: Floats | None = None  # that of the rows, once it is needed
+        self._span = None
         self.arrays.update(self.variable_map.parameters(z))
 
 

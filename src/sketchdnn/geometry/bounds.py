@@ -14,7 +14,7 @@ import numpy as np
 
 from sketchdnn.errors import GeometryError
 
-from .primitives import TAU, Arc, Circle, Kind, Line, Point, Primitive, Vec
+from .primitives import TAU, Circle, Kind, Line, Point, Primitive, Vec
 from .sketch import Sketch
 from .table import Floats, PrimitiveTable
 

@@ -146,7 +146,9 @@ class _Merger:
 
     def merge_pieces(self, tolerance: float, noise: float) -> bool:
         """Merge two joined pieces of one line or arc, if nothing else is at the joint; whether there were any."""
-        curves = [(i, p) for i, p in sorted(self.primitives.items()) if isinstance(p, Line | Arc) and i not in self.keep]
+        curves = [
+            (i, p) for i, p in sorted(self.primitives.items()) if isinstance(p, Line | Arc) and i not in self.keep
+        ]
         ends = [end for _, p in curves for end in (p.start, p.end)]
         best: tuple[float, int, int, Line | Arc] | None = None
         meeting = {(k // 2, other // 2) for k, other, _, _ in near_points(ends, tolerance)}

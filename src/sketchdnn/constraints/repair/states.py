@@ -21,7 +21,7 @@ from .dedupe import Deduplicated
 from .infer_solve import Inferences
 from .intent import Intent, drawn_noise, find_intent
 from .joins import find_joins, noise_estimate
-from .quality import EXACT, Action, ProfileQuality
+from .quality import EXACT, Action
 from .symmetry import canonical_frame
 
 # More primitives do not get every attempt.

@@ -16,7 +16,20 @@ import numpy as np
 
 from sketchdnn.constraints.variables import Floats, Primitives
 from sketchdnn.errors import SketchError
-from sketchdnn.geometry import TAU, Arc, Box, Circle, Constraint, ConstraintType, Kind, Line, Part, Point, Primitive, Vec
+from sketchdnn.geometry import (
+    TAU,
+    Arc,
+    Box,
+    Circle,
+    Constraint,
+    ConstraintType,
+    Kind,
+    Line,
+    Part,
+    Point,
+    Primitive,
+    Vec,
+)
 from sketchdnn.geometry.constraints import LENGTHS, shared_ref
 from sketchdnn.geometry.primitives import transformed
 
