@@ -175,14 +175,17 @@ class Canonical:
 
 
 def describe(constraint: Constraint, sources: Sequence[tuple[int, ...]]) -> str:
-    """The type of a constraint and the input numbers of its primitives.
+    """The type of a constraint and the input numbers of its primitives; a line that was added has none.
 
     >>> from sketchdnn.geometry import ConstraintType, Ref
     >>> describe(Constraint(ConstraintType.PARALLEL, (Ref(0), Ref(2))), [(0,), (1,), (2, 3)])
     'parallel (0, 2)'
+    >>> describe(Constraint(ConstraintType.PARALLEL, (Ref(0), Ref(1))), [(0,), ()])
+    'parallel (0, added)'
     """
-    numbers = [str(sources[ref.primitive][0]) for ref in constraint.refs if ref.primitive is not None]
-    return f"{str(constraint.type).replace('_', ' ')} ({', '.join(numbers)})"
+    own = [sources[ref.primitive] for ref in constraint.refs if ref.primitive is not None]
+    numbers = ", ".join(str(source[0]) if source else "added" for source in own)
+    return f"{str(constraint.type).replace('_', ' ')} ({numbers})"
 
 
 def reorder(find_freedom: FindFreedom, order: Sequence[int]) -> tuple[Freedom, ...]:
