@@ -110,13 +110,11 @@ class System:
 
 
 def build(equations: Sequence[Equation], variable_map: VariableMap) -> System:
-    """The matrices of some equations."""
+    """The matrices of some equations: in plain Python, as most systems are small."""
     m, width = len(equations), len(variable_map.start)
     index: list[int] = variable_map.index.tolist()
     vy, wx, wy, linear_part = (part * m * width for part in (1, 2, 3, 4))
-    # In plain Python: most systems are small.
-    places: list[int] = []
-    weights: list[float] = []
+    places, weights = list[int](), list[float]()
     for row, (_, v, w, linear, _, (cos, sin)) in zip(range(0, m * width, width), equations, strict=True):
         for k, weight in v:
             places += (row + index[2 * k], row + vy + index[2 * k + 1])
