@@ -15,7 +15,7 @@ from support.outlines import turned
 from support.strategies import assert_same
 
 from benchmarks.constraint_recall import jitter_sketch, measure_recall
-from sketchdnn.constraints import infer, solve
+from sketchdnn.constraints import candidates, infer, solve
 from sketchdnn.constraints.equation_set import constraint_residuals
 from sketchdnn.constraints.infer import skipped_message
 from sketchdnn.errors import GeometryError
@@ -53,6 +53,18 @@ def test_constraints_of_a_noisy_plate() -> None:
     assert all(residual is not None and residual < 1e-9 for residual in constraint_residuals(PLATE, constraints))
     solution = solve(noisy, constraints)
     assert (solution.warning, solution.conflicting, solution.redundant, solution.dof <= 10) == (None, (), (), True)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.0005, 0.004])
+def test_candidates_that_are_left_out_would_not_be_accepted(monkeypatch: pytest.MonkeyPatch, noise: float) -> None:
+    rng = np.random.default_rng(5)
+    for turn in (0.0, 0.4):
+        for tolerance in (0.0005, 0.002, 0.01):
+            noisy, _ = jitter_sketch(Sketch(tuple(turned(p, turn) for p in PLATE)), noise, rng)
+            with monkeypatch.context() as patch:
+                patch.setattr(candidates, "_SLACK", 3.0)  # so that many more are examined
+                expected = infer(noisy, tolerance)
+            assert infer(noisy, tolerance) == expected
 
 
 def test_each_type_is_inferred() -> None:

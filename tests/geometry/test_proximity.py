@@ -2,6 +2,8 @@
 
 import math
 import random
+from itertools import combinations
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -35,6 +37,17 @@ def linked(points: list[tuple[float, float]], distance: float) -> list[int]:
 @given(POINTS | st.lists(st.tuples(st.floats(-3, 3), st.floats(-3, 3)), max_size=25), DISTANCES | st.floats(0.01, 2))
 def test_clusters_on_and_off_a_grid(points: list[tuple[float, float]], distance: float) -> None:
     assert proximity.cluster_points(points, distance) == linked(points, distance)
+    with mock.patch.object(proximity, "_MAX_SWEPT", 0):  # as many points are clustered
+        assert proximity.cluster_points(points, distance) == linked(points, distance)
+
+
+@given(POINTS, DISTANCES)
+def test_near_points_of_few_and_of_many_agree(points: list[tuple[float, float]], distance: float) -> None:
+    swept = sorted(proximity.near_points(points, distance))
+    with mock.patch.object(proximity, "_MAX_SWEPT", 0):
+        assert not points or sorted(proximity.near_points(points, distance)) == swept
+    apart = [(i, j, abs(p[0] - q[0]), abs(p[1] - q[1])) for (i, p), (j, q) in combinations(enumerate(points), 2)]
+    assert swept == [pair for pair in apart if max(pair[2:]) <= distance]
 
 
 @given(*[st.tuples(st.floats(-1, 1), st.floats(-1, 1))] * 2, st.floats(0.1, 3))

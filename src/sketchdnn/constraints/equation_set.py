@@ -69,8 +69,9 @@ def equation_set(constraints: Constraints, variables: Variables, fixed: Collecti
         equations += own or ()
         owners += [i] * len(own or ())
     unsupported = [i for i, own in each.items() if own is None]
+    drawn: list[float] = variables.f.tolist()
     merged = [pair for i, several in enumerate(pairs) if i not in conflicting for pair in several or ()]
-    gap = float(np.abs(np.subtract(*variables.f[np.array(merged).T])).max()) if merged else 0.0
+    gap = max((abs(drawn[a] - drawn[b]) for a, b in merged), default=0.0)
     return EquationSet(variable_map, equations, owners, redundant, conflicting, unsupported, gap)
 
 
@@ -97,7 +98,7 @@ def constraint_residuals(sketch: Sketch, constraints: Constraints) -> list[float
         if pairs := variables.merged_parameters(constraint):
             return max(abs(f[a] - f[b]) for a, b in pairs)
         equations = constraint_equations(constraint, variables, variables.f, touching) or ()
-        return max((abs(residual(e, variables.f)) for e in equations), default=None)
+        return max((abs(residual(e, f)) for e in equations), default=None)
 
     return [find_residual(constraint) for constraint in constraints]
 

@@ -19,11 +19,10 @@ from itertools import compress
 from typing import NamedTuple
 
 import numpy as np
-from scipy.spatial import cKDTree
 
 from sketchdnn.errors import GeometryError
 from sketchdnn.geometry import Constraint, ConstraintType, Part, Ref, Sketch
-from sketchdnn.geometry.proximity import DisjointSets, component_roots
+from sketchdnn.geometry.proximity import DisjointSets, component_roots, near_points
 
 from . import candidates
 from .candidates import MAX_BEND, MAX_TURN, SketchArrays
@@ -146,7 +145,7 @@ def _infer_rounds(merge: _InitialMerge) -> list[Inferred]:
     if any(c.type is ConstraintType.POINT_ON_CURVE for c in accepted):
         state.contacts = contacts([*given, *accepted], merge.variables)
     smooth = {frozenset(ref.primitive for ref in c.refs) for c in accepted if c.type is ConstraintType.TANGENT}
-    corners = [pair for pair in state.contacts if pair not in smooth]
+    corners = {pair: at for pair, at in state.contacts.items() if pair not in smooth}
     tangents = [*candidates.tangents_at_contacts(corners, arrays), *candidates.tangents(arrays, state.contacts)]
     state.accept([*tangents, *candidates.equal_sizes(arrays)])
     state.accept([*candidates.midpoints(arrays), *candidates.symmetric(arrays), *candidates.aligned(arrays)])
@@ -186,19 +185,18 @@ class _InitialMerge:
         variables, sets = self.variables, self.point_sets
         # Both coordinates have two errors; √2 makes that three standard deviations again.
         allowed = 2**0.5 * _THREE_SIGMA * self.tolerance
-        at = variables.f[: 2 * variables.num_points].reshape(-1, 2)
-        reach = self.reach[[i for i, _ in variables.points]]
-        # Pairs that are near in both coordinates, and the larger of the two distances.
-        first, second = cKDTree(at).query_pairs(min(allowed, reach.max()), p=np.inf, output_type="ndarray").T
-        off = np.abs(at[first] - at[second]).max(axis=1, initial=0.0)
-        near = off <= np.minimum(reach[first], reach[second])
-        first, second, off = first[near], second[near], off[near]
+        at: list[list[float]] = variables.f[: 2 * variables.num_points].reshape(-1, 2).tolist()
+        reach: list[float] = self.reach.tolist()
+        near: list[tuple[float, int, int, float]] = []  # the rank, two points, and the larger distance along an axis
+        for m, n, dx, dy in near_points(at, min(allowed, max(reach))):
+            off = max(dx, dy)
+            if off <= min(reach[variables.points[m][0]], reach[variables.points[n][0]]):
+                near.append((round(off, 9), m, n, off))
         owners: list[set[int]] = [set() for _ in variables.points]
         for k, (i, _) in enumerate(variables.points):
             owners[sets.find(k)].add(i)
         accepted: list[Inferred] = []
-        order = np.lexsort((second, first, off.round(9)))
-        for m, n, by in zip(first[order].tolist(), second[order].tolist(), off[order].tolist(), strict=True):
+        for _, m, n, by in sorted(near):
             a, b = sets.find(m), sets.find(n)
             if a == b or owners[a] & owners[b] or not self.merging.merge([(2 * m, 2 * n), (2 * m + 1, 2 * n + 1)]):
                 continue
@@ -218,8 +216,10 @@ class _InitialMerge:
         """
         meeting, without, patience = self.accepted, set[int](), 1
         while True:
-            levels = self._level_lines(without)
             variable_map = self.merging.variable_map()
+            levels = self._level_lines(variable_map, without)
+            if levels or self.fixed:  # constants that are equal merge, too
+                variable_map = self.merging.variable_map()
             self.accepted = [*meeting, *levels]
             strain = _strained(self.variables, variable_map.initial, self.tolerance)
             if not strain or not self.accepted:
@@ -231,9 +231,9 @@ class _InitialMerge:
                 without, patience = set(), patience - 1
             self.merging, self.point_sets = self._merge([*self.given, *(m.constraint for m in meeting)])
 
-    def _level_lines(self, without: set[int]) -> list[Inferred]:
+    def _level_lines(self, variable_map: VariableMap, without: set[int]) -> list[Inferred]:
         """Lines along an axis, the most level first; the ends' coordinates merge at the mean of all that share them."""
-        variables, variable_map = self.variables, self.merging.variable_map()
+        variables = self.variables
         index, mean = variable_map.index.tolist(), variable_map.start.tolist()
         weight = np.bincount(variable_map.index).astype(float).tolist()
         weight[variable_map.num_free :] = [math.inf] * (len(weight) - variable_map.num_free)
@@ -286,9 +286,11 @@ class _Inference:
         if equations:
             drawn = system.evaluate(self.z)
             chosen = likely_independent(drawn[1], _NEW)
-            system, drawn = system.take(chosen), (drawn[0][chosen], drawn[1][chosen])
+            if len(chosen) < len(system):
+                system, drawn = system.take(chosen), (drawn[0][chosen], drawn[1][chosen])
         self.owners = [0] * len(system)  # of each equation: the id of an accepted constraint
-        self.arrays = SketchArrays(variables, merge.point_sets.roots(), 2 * _THREE_SIGMA * tolerance)
+        self._span: Floats | None = None  # that of the rows, once it is needed
+        self.arrays = SketchArrays(variables, merge.point_sets.roots(), _THREE_SIGMA * tolerance)
         self._update(system, *self._solve(system, drawn)[::2])
 
     @property
@@ -304,7 +306,9 @@ class _Inference:
         system = build([e for own in equations for e in own], self.variable_map)
         residuals, rows = system.evaluate(self.z)
         residuals, length = np.abs(residuals), row_lengths(rows)
-        rest = outside(rows, self.span)
+        if self._span is None:
+            self._span = row_space(self.rows, 1e-4)
+        rest = outside(rows, self._span)
         new = row_lengths(rest)
         # Curves that meet almost smoothly are meant to, however short they are.
         largest = [MAX_BEND if guess.type is ConstraintType.TANGENT else MAX_TURN for guess in guesses]
@@ -366,8 +370,8 @@ class _Inference:
         return least_squares(system, self.z, steps=6, tolerance=_ROUND_TOLERANCE * self.tolerance, start=start)
 
     def _update(self, system: System, z: Floats, rows: Floats) -> None:
-        self.system, self.z = system, z
-        self.span = row_space(rows, 1e-4)
+        self.system, self.z, self.rows = system, z, rows
+        self._span = None
         self.arrays.update(self.variable_map.parameters(z))
 
 

@@ -111,9 +111,10 @@ def solve(
         z[block.columns] = part.z
     f = equations.variable_map.parameters(z)
     # Two fixed primitives that meet except for rounding share a variable while the others are solved for.
-    exact = [k for i in fixed for k in variables.parameters(i)]
-    rounding = float(np.abs(f[exact] - variables.f[exact]).max(initial=0.0))
-    f[exact] = variables.f[exact]
+    rounding = 0.0
+    if exact := [k for i in fixed for k in variables.parameters(i)]:
+        rounding = float(np.abs(f[exact] - variables.f[exact]).max())
+        f[exact] = variables.f[exact]
     redundant = equations.redundant.union(*(part.redundant for part in solved))
     conflicting = equations.conflicting.union(*(part.conflicting for part in solved))
     skipped = {owner for block in parts if block.too_large for owner in block.owners if owner >= 0}

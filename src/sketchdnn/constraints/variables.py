@@ -14,7 +14,6 @@ import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import zip_longest
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +33,7 @@ from sketchdnn.geometry import (
     Vec,
     bounds,
 )
+from sketchdnn.geometry.constraints import shared_ref
 from sketchdnn.geometry.proximity import DisjointSets
 
 Floats = NDArray[np.float64]
@@ -99,6 +99,9 @@ class Variables:
         self.num_points = len(at)
         self.point_index: dict[tuple[int | None, Part], int] = {of: k for k, of in enumerate(self.points)}
         self.point_index |= {(None, part): self.num_points + k for k, part in enumerate(OUTSIDE)}
+        marks = {(i, Part.WHOLE): self.first[i] for i, p in enumerate(self.primitives) if isinstance(p, Point)}
+        self._point_of = self.point_index | marks  # a whole Point is its point; an axis is none
+        del self._point_of[None, Part.X_AXIS], self._point_of[None, Part.Y_AXIS]
         base = 2 * (self.num_points + len(OUTSIDE))
         self.radii = slice(base, None)
         self.num_parameters = base + len(radii)
@@ -109,8 +112,9 @@ class Variables:
         self.f = np.concatenate([own.ravel(), outside.ravel(), [r / self.scale for r in radii.values()]])
         self.f.flags.writeable = False
         # The parameters of each primitive, padded with an index that no parameter has.
-        each = map(self.parameters, range(len(self.primitives)))
-        self.rows = np.array([*zip_longest(*each, range(7), fillvalue=self.num_parameters)]).T[:-1]
+        each = [self.parameters(i) for i in range(len(self.primitives))]
+        self.rows = np.array([own + [self.num_parameters] * (7 - len(own)) for own in each])
+        self.owners = {k: i for i, own in enumerate(each) for k in own}  # the primitive of each own parameter
         starts = [self.first[i] for i in self.lines] + [self.first[i] + 1 for i in self.arcs]
         self.starts = 2 * np.array(starts, dtype=int)  # of lines, then of arcs; the end is the next point
 
@@ -136,17 +140,11 @@ class Variables:
 
     def ref(self, point: int) -> Ref:
         """The reference to one of the sketch's own points."""
-        return Ref(*self.points[point])
+        return shared_ref(*self.points[point])
 
     def point(self, ref: Ref) -> int | None:
         """The point that a reference names, if it names one."""
-        i, part = ref.primitive, ref.part
-        if i is None:
-            return self.num_points if part is Part.ORIGIN else None
-        parts = self.parts[i]
-        if part in parts:
-            return self.first[i] + parts.index(part)
-        return self.first[i] if part is Part.WHOLE and parts == _PARTS[Point] else None
+        return self._point_of.get((ref.primitive, ref.part))
 
     def center(self, ref: Ref) -> int | None:
         """The point that a reference names; the center of a circle or arc."""
@@ -170,6 +168,8 @@ class Variables:
     def merged_parameters(self, constraint: Constraint) -> list[Pair] | None:
         """The pairs of parameters that a constraint equates; None for a constraint that needs an equation."""
         kind, refs = constraint.type, constraint.refs
+        if kind is _T.COINCIDENT and len(refs) == 2:  # most constraints
+            return self._merged_by(kind, *refs)
         if kind is _T.HORIZONTAL or kind is _T.VERTICAL:
             axis = 1 if kind is _T.HORIZONTAL else 0
             points = [point for ref in refs if (point := self.point(ref)) is not None]
@@ -216,9 +216,9 @@ class Variables:
         Raises:
             GeometryError: If a primitive collapsed.
         """
-        changed = np.append(f != self.f, False)[self.rows].any(axis=1).tolist()
         values = f.tolist()
-        return tuple(self._rebuild(i, values, far) if changed[i] else p for i, p in enumerate(self.primitives))
+        changed = {self.owners.get(k) for k in np.flatnonzero(f != self.f).tolist()}
+        return tuple(self._rebuild(i, values, far) if i in changed else p for i, p in enumerate(self.primitives))
 
     def _rebuild(self, i: int, f: list[float], far: bool) -> Primitive:
         p, k = self.primitives[i], 2 * self.first[i]

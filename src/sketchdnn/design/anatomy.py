@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from sketchdnn.geometry import Arc, Circle, Line, Point, Primitive, Profile, Sketch, Vec, normalize, profile
 from sketchdnn.geometry.bounds import row_bounds
+from sketchdnn.geometry.proximity import near_points
 from sketchdnn.geometry.table import sketches_to_table
 
 Floats = NDArray[np.float64]
@@ -101,10 +102,11 @@ class Anatomy:
         """`curve, curve`: the distance between curves in their interiors; infinite for those that share an end."""
         curves = [self.primitives[i] for i in self.curves]
         distance = interior_distances(curves)
-        for i, a in enumerate(curves):
-            for j, b in enumerate(curves[:i]):
-                if share_end(a, b):
-                    distance[i, j] = distance[j, i] = math.inf
+        ends = [(end, i) for i, curve in enumerate(curves) for end in ends_of(curve)]
+        for k, m, dx, dy in near_points([end for end, _ in ends], JOINED):
+            if math.hypot(dx, dy) <= JOINED:
+                i, j = ends[k][1], ends[m][1]
+                distance[i, j] = distance[j, i] = math.inf
         return distance
 
 
@@ -140,21 +142,29 @@ def interior_distances(curves: Sequence[Primitive]) -> Floats:
         return np.zeros((0, 0))
     samples = np.array([[curve.at(f) for f in _INTERIOR] for curve in curves if not isinstance(curve, Point)])
     points = samples.reshape(-1, 2)
-    columns = [_distance_to(curve, points).reshape(count, -1).min(axis=1) for curve in curves]
-    one_way = np.stack(columns, axis=1)
+    lines = [k for k, curve in enumerate(curves) if isinstance(curve, Line)]
+    one_way = np.empty((count, count))
+    from_lines = _line_distances([curves[k] for k in lines], points).reshape(len(lines), count, len(_INTERIOR))
+    one_way[:, lines] = from_lines.min(axis=2).T
+    for k, curve in enumerate(curves):
+        if isinstance(curve, Circle | Arc):
+            one_way[:, k] = _rim_distance(curve, points).reshape(count, -1).min(axis=1)
     distance: Floats = np.minimum(one_way, one_way.T)
     np.fill_diagonal(distance, math.inf)
     return distance
 
 
-def _distance_to(curve: Primitive, points: Floats) -> Floats:
+def _line_distances(lines: Sequence[Primitive], points: Floats) -> Floats:
+    """`line, point`: the distances of points from lines."""
+    ends = np.array([ends_of(line) for line in lines]).reshape(-1, 2, 2)
+    (x0, y0), (dx, dy) = ends[:, 0].T[..., None], (ends[:, 1] - ends[:, 0]).T[..., None]
+    x, y = points[:, 0] - x0, points[:, 1] - y0
+    along = np.clip((x * dx + y * dy) / (dx * dx + dy * dy), 0.0, 1.0)
+    return np.asarray(np.hypot(x - along * dx, y - along * dy))
+
+
+def _rim_distance(curve: Circle | Arc, points: Floats) -> Floats:
     x, y = points.T
-    if isinstance(curve, Line):
-        (x0, y0), (x1, y1) = curve.start, curve.end
-        dx, dy = x1 - x0, y1 - y0
-        along = np.clip(((x - x0) * dx + (y - y0) * dy) / (dx * dx + dy * dy), 0.0, 1.0)
-        return np.asarray(np.hypot(x - x0 - along * dx, y - y0 - along * dy))
-    assert isinstance(curve, Circle | Arc)  # noqa: S101 - points are no curves
     (cx, cy), radius = curve.center, curve.radius
     rim = np.abs(np.hypot(x - cx, y - cy) - radius)
     if isinstance(curve, Circle):

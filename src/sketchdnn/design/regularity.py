@@ -238,17 +238,17 @@ def _axes(anatomy: Anatomy, axis: int) -> list[float]:
         values, counts = np.unique(voted, return_counts=True)
         best = voted == values[counts.argmax()]
         places.append(float(np.median((middle[first, axis] + middle[second, axis])[alike][best]) / 2))
-    return places
+    return list(dict.fromkeys(places))
 
 
 def _image_distance(anatomy: Anatomy, axis: int, place: float) -> Floats:
     """`prim`: how far the nearest primitive of the same kind is from the mirror image of each."""
-    rows = anatomy.descriptor
-    image = rows.copy()
-    image[:, axis:6:2] = 2 * place - image[:, axis:6:2]
-    swapped = image[:, [2, 3, 0, 1, 4, 5, 6]]
-    straight = np.abs(image[:, None] - rows).max(axis=-1)
-    reverse = np.abs(swapped[:, None] - rows).max(axis=-1)
+    values = anatomy.descriptor.T
+    image = values.copy()
+    image[axis:6:2] = 2 * place - image[axis:6:2]
+    swapped = image[[2, 3, 0, 1, 4, 5, 6]]
+    straight = np.abs(image[:, :, None] - values[:, None]).max(axis=0)
+    reverse = np.abs(swapped[:, :, None] - values[:, None]).max(axis=0)
     distance = np.minimum(straight, reverse)
     distance[anatomy.label[:, None] != anatomy.label] = math.inf
     return np.asarray(distance.min(axis=1))

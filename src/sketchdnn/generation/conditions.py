@@ -10,6 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -218,6 +219,12 @@ def joint_tolerance(part: Sequence[Primitive], size: float | None = None) -> flo
     return max(TOLERANCE, min([CLOSE_TOLERANCE, *(length / size / 4 for length in lengths)]))
 
 
+@lru_cache(maxsize=128)
+def outlines_of(primitives: tuple[Primitive, ...], tolerance: float = TOLERANCE) -> Profile:
+    """The profile of primitives; the last ones are kept, since candidates for one part are looked at many times."""
+    return profile(primitives, tolerance)
+
+
 def closure_faults(
     sketch: Sketch, tolerance: float = CLOSE_TOLERANCE, min_outline: float = MIN_OUTLINE_RATIO
 ) -> Iterator[Shortfall]:
@@ -232,7 +239,7 @@ def closure_faults(
     >>> list(closure_faults(Sketch((Circle((0, 0), 2), Circle((3, 0), 2)))))
     [Shortfall(sentence='curves cross or touch in 2 places', distance=2.0)]
     """
-    outlines = profile(sketch, tolerance)
+    outlines = outlines_of(sketch.primitives, tolerance)
     if chains := len(outlines.chains):
         yield Shortfall(f"{chains} {'chain is' if chains == 1 else 'chains are'} left open", float(chains))
     elif not outlines.loops:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Sequence
 
 import numpy as np
@@ -30,15 +31,7 @@ def difference(first: Sequence[Primitive], second: Sequence[Primitive], size: fl
     >>> difference(whole, halves, 4.0), round(difference(whole, [Line((0, 1), (4, 1))], 4.0), 2)
     (0.0, 0.25)
     """
-    largest = 0.0
-    for group in ((False, False), (False, True), (True, False), (True, True)):
-        a, b = (sample_places([p for p in added if _group(p) == group], size) for added in (first, second))
-        if len(a) != len(b) and not (len(a) and len(b)):
-            return math.inf
-        if len(a):
-            largest = max(largest, cKDTree(a).query(b)[0].max(), cKDTree(b).query(a)[0].max())
-    # The nearest of the sampled places may lie half a spacing along the curve from the nearest place.
-    return math.sqrt(max(0.0, (float(largest) / size) ** 2 - (_SPACING / 2) ** 2))
+    return _difference(_trees(first, size), _trees(second, size), size)
 
 
 def choose_distinct(
@@ -56,11 +49,12 @@ def choose_distinct(
         chosen: Additions whose ideas are taken already.
     """
     clusters: dict[int, list[int]] = {}
+    trees, taken = [_trees(added, size) for added in additions], [_trees(added, size) for added in chosen]
     for number in ranking:
-        if any(difference(additions[number], taken, size) <= SAME_IDEA for taken in chosen):
+        if any(_difference(trees[number], other, size) <= SAME_IDEA for other in taken):
             continue
         for first, members in clusters.items():
-            if difference(additions[number], additions[first], size) <= SAME_IDEA:
+            if _difference(trees[number], trees[first], size) <= SAME_IDEA:
                 members.append(number)
                 break
         else:
@@ -68,8 +62,27 @@ def choose_distinct(
     return clusters
 
 
-def _group(item: Primitive) -> tuple[bool, bool]:
-    return isinstance(item, Point), item.construction
+# Places on the primitives of each group: points or not, construction or not.
+_Trees = dict[tuple[bool, bool], cKDTree]
+
+
+def _trees(added: Sequence[Primitive], size: float) -> _Trees:
+    groups: defaultdict[tuple[bool, bool], list[Primitive]] = defaultdict(list)
+    for p in added:
+        groups[isinstance(p, Point), p.construction].append(p)
+    return {group: cKDTree(sample_places(items, size)) for group, items in groups.items()}
+
+
+def _difference(first: _Trees, second: _Trees, size: float) -> float:
+    """The `difference` of additions from the places on them."""
+    if first.keys() != second.keys():
+        return math.inf
+    largest = 0.0
+    for group, a in first.items():
+        b = second[group]
+        largest = max(largest, a.query(b.data)[0].max(), b.query(a.data)[0].max())
+    # The nearest of the sampled places may lie half a spacing along the curve from the nearest place.
+    return math.sqrt(max(0.0, (float(largest) / size) ** 2 - (_SPACING / 2) ** 2))
 
 
 def sample_places(items: Sequence[Primitive], size: float) -> NDArray[np.float64]:

@@ -17,11 +17,11 @@ from itertools import combinations
 from typing import Literal, get_args
 
 from sketchdnn.errors import SketchError
-from sketchdnn.geometry import Arc, Box, Line, Point, Profile, Sketch, Vec, bounds, profile
+from sketchdnn.geometry import Arc, Box, Line, Point, Profile, Sketch, Vec, bounds
 from sketchdnn.geometry.loops import build_graph
 from sketchdnn.geometry.proximity import component_roots
 
-from .conditions import CLOSE_TOLERANCE, joint_tolerance
+from .conditions import CLOSE_TOLERANCE, joint_tolerance, outlines_of
 from .distinct import difference
 
 Goal = Literal["close", "inside", "extend"]
@@ -41,7 +41,7 @@ def resolve_goal(part: Sketch, goal: str | None) -> Goal:
     """
     if goal is not None and goal not in get_args(Goal):
         raise SketchError(f"'{goal}' is no goal of a completion; use {', '.join(get_args(Goal))}")
-    outlines = profile(part, joint_tolerance(part.primitives))
+    outlines = outlines_of(part.primitives, joint_tolerance(part.primitives))
     if goal == "close" and outlines.loops and not outlines.chains:
         raise SketchError("every outline of the part is closed: there is nothing to close; use the goal inside")
     if goal == "inside" and not outlines.loops:
@@ -53,7 +53,8 @@ def resolve_goal(part: Sketch, goal: str | None) -> Goal:
 
 def open_ends(part: Sketch) -> list[Vec]:
     """The loose ends of the part's curves."""
-    return [end for chain in profile(part, joint_tolerance(part.primitives)).chains for end in (chain.start, chain.end)]
+    shape = outlines_of(part.primitives, joint_tolerance(part.primitives))
+    return [end for chain in shape.chains for end in (chain.start, chain.end)]
 
 
 def prune(sketch: Sketch, num_given: int, goal: Goal, window: Box | None = None, *, final: bool) -> Sketch:
@@ -107,7 +108,7 @@ def _faulty_additions(
     """Groups of additions that cannot stay, the surest first."""
     groups = additions(sketch, num_given)
     size = bounds(sketch).size
-    shape = profile(sketch, joint_tolerance(sketch.primitives[:num_given], size))
+    shape = outlines_of(sketch.primitives, joint_tolerance(sketch.primitives[:num_given], size))
     given = frozenset(range(num_given))
     attached = {group: _closes_part(shape, group, given) for group in groups}
     if window is not None:
@@ -117,7 +118,7 @@ def _faulty_additions(
         outside = bounds(sketch.primitives[:num_given])
         yield from (group for group in groups if not _lies_in(sketch, group, outside))
     # After repair joined ends are equal, so a crossing beside a joint is one.
-    meeting = (*shape.meetings, *profile(sketch).meetings) if final else shape.meetings
+    meeting = (*shape.meetings, *outlines_of(sketch.primitives).meetings) if final else shape.meetings
     # A group that meets the part anywhere but at a joint of ends, or where two curves are joined already.
     yield from (group for group in groups if _meet(meeting, group, given))
     branches = [set(branch.primitives) for branch in shape.branches]

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from sketchdnn.constraints import round_dimensions, solve
 from sketchdnn.constraints.rounding import Origin
 from sketchdnn.design import DesignScore, score_design
-from sketchdnn.geometry import Kind, Placement, Primitive, Sketch, bounds, profile
+from sketchdnn.geometry import Kind, Placement, Primitive, Sketch, bounds
 from sketchdnn.geometry.proximity import TOLERANCE
 
 from .completion_request import CompleteRequest, added_to
-from .conditions import Shortfall, closure_faults, find_shortfall, joint_tolerance
+from .conditions import Shortfall, closure_faults, find_shortfall, joint_tolerance, outlines_of
 from .context import MAX_CONTEXT, choose_context
 from .distinct import choose_distinct
 from .engine import SampleId
@@ -95,7 +95,7 @@ class Finisher:
         for (part, each), (repaired, report) in zip(kept, self._repair(kept), strict=True):
             whole = without_new_construction(each.sketch, repaired, num_given)
             whole = prune(whole, num_given, self.goal, window, final=self.request.repair)
-            value, whole = self._without_defects(whole, score_design(whole, len(self.part)))
+            value, whole = self._without_defects(whole, _score(whole.primitives, len(self.part)))
             if self._adds_enough(whole):
                 shortfall = self._find_shortfall(whole)
                 if shortfall is not None and each.origin == "geometry":
@@ -170,7 +170,7 @@ class Finisher:
         added = sketch.primitives[num_given:] if completed.origin == "model" else ()
         curves = sum(not p.construction and p.kind is not Kind.POINT for p in added)
         known = range(num_given) if part.context is None else part.context
-        free = solve(sketch.select([*known, *range(num_given, len(sketch))])).dof - solve(self.part.select(known)).dof
+        free = solve(sketch.select([*known, *range(num_given, len(sketch))])).dof - _freedom(self.part, tuple(known))
         return features._replace(freedom=max(free, 0), curves=curves)
 
     def _sample(self, candidate: Candidate) -> SampleId | None:
@@ -219,7 +219,7 @@ class Finisher:
         for group in candidates:
             rest = sketch.select([number for number in range(len(sketch)) if number not in group])
             if len(open_ends(rest)) <= num_open:  # else it closes an outline
-                options.append((score_design(rest, num_given), rest))
+                options.append((_score(rest.primitives, num_given), rest))
         best, rest = max(options, key=lambda option: option[0].value, default=(score, sketch))
         return self._without_defects(rest, best) if best.value > score.value + _MIN_GAIN else (score.value, sketch)
 
@@ -240,7 +240,8 @@ class Finisher:
     def _closed_within(self) -> float:
         """The tolerance for closed outlines: none after repair, if the joints of the part itself are exact."""
         near = joint_tolerance(self.part.primitives)
-        is_exact = len(profile(self.part).chains) == len(profile(self.part, near).chains)
+        primitives = self.part.primitives
+        is_exact = len(outlines_of(primitives).chains) == len(outlines_of(primitives, near).chains)
         return TOLERANCE if self.request.repair and is_exact else near
 
     def _finish_chosen(self, sketch: Sketch, report: RepairReport | None) -> tuple[Sketch, RepairReport | None]:
@@ -269,6 +270,18 @@ class Finisher:
             scale=candidate.part.scale,
             origin=candidate.completed.origin,
         )
+
+
+@lru_cache(maxsize=256)
+def _score(primitives: tuple[Primitive, ...], num_given: int) -> DesignScore:
+    """The design score of a sketch; the last ones are kept, since several candidates become the same sketch."""
+    return score_design(Sketch(primitives), num_given)
+
+
+@lru_cache(maxsize=64)
+def _freedom(part: Sketch, known: tuple[int, ...]) -> int:
+    """The degrees of freedom of some primitives of a part, the same for many candidates."""
+    return solve(part.select(known)).dof
 
 
 def _balanced(ideas: Sequence[Candidate], count: int) -> list[Candidate]:

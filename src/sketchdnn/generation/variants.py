@@ -14,8 +14,8 @@ from sketchdnn.errors import GeometryError
 from sketchdnn.geometry import Arc, Circle, Line, Point, Primitive, Sketch, Vec, arc_from_bulge, bounds, bulge, profile
 from sketchdnn.geometry.mirror import Mirror, missing_images
 
-from .conditions import CLOSE_TOLERANCE, joint_tolerance
-from .goals import additions
+from .conditions import CLOSE_TOLERANCE, joint_tolerance, outlines_of
+from .goals import additions, open_ends
 
 Additions = tuple[Primitive, ...]
 # Geometry and its mirror image are equal if they are nowhere farther apart than this fraction of the size.
@@ -56,7 +56,7 @@ def symmetry_axes(primitives: Sequence[Primitive]) -> list[Mirror]:
 def _made_symmetric(added: Additions, part: Sketch, mirror: Mirror, size: float) -> Additions:
     """The groups of additions that are symmetric, and the others made so: on the axis, or with their mirror image."""
     whole = Sketch(part.primitives + added)
-    ends = [end for chain in profile(part, joint_tolerance(part.primitives)).chains for end in (chain.start, chain.end)]
+    ends = open_ends(part)
     result: list[Primitive] = []
     for group in sorted(additions(whole, len(part)), key=min):
         items = tuple(whole.primitives[i] for i in sorted(group))
@@ -118,7 +118,7 @@ def _aligned(added: Additions, part: Sketch) -> Additions:
     moved: list[Primitive] = []
     for group in sorted(additions(whole, len(part)), key=min):
         items = tuple(whole.primitives[number] for number in sorted(group))
-        if any(p.construction for p in items) or not profile(items, CLOSE_TOLERANCE).loops:
+        if any(p.construction for p in items) or not outlines_of(items, CLOSE_TOLERANCE).loops:
             moved += items
             continue
         center = bounds(items).center
@@ -134,7 +134,7 @@ def _nearest(value: float, levels: Sequence[float], near: float) -> float:
 
 def _places(part: Sketch) -> list[Vec]:
     """Places to align holes with: the centers of the part, its lines, its arcs and its closed shapes."""
-    shape = profile(part, joint_tolerance(part.primitives))
+    shape = outlines_of(part.primitives, joint_tolerance(part.primitives))
     places = [bounds(part).center]
     loops = [[part.primitives[edge.primitive_index] for edge in loop.edges] for loop in shape.loops]
     places += [bounds(loop).center for loop in loops]

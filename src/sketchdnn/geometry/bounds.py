@@ -14,7 +14,7 @@ import numpy as np
 
 from sketchdnn.errors import GeometryError
 
-from .primitives import TAU, Arc, Circle, Kind, Line, Point, Primitive, Vec
+from .primitives import TAU, Circle, Kind, Line, Point, Primitive, Vec
 from .sketch import Sketch
 from .table import Floats, PrimitiveTable
 
@@ -73,18 +73,21 @@ def bounds(sketch: Sketch | Sequence[Primitive]) -> Box:
 
 def primitive_bounds(p: Primitive) -> tuple[float, float, float, float]:
     """Low x, low y, high x and high y of one primitive."""
-    match p:
-        case Line((x0, y0), (x1, y1)):
-            return min(x0, x1), min(y0, y1), max(x0, x1), max(y0, y1)
-        case Circle((x, y), r):
-            return x - r, y - r, x + r, y + r
-        case Point((x, y)):
-            return x, y, x, y
-        case Arc((x, y), r, start, sweep):
-            (x0, y0), (x1, y1) = p.start, p.end
-            xs = [x + sign * r for sign, direction in _ALONG_X if (direction - start) % TAU <= sweep]
-            ys = [y + sign * r for sign, direction in _ALONG_Y if (direction - start) % TAU <= sweep]
-            return min(x0, x1, *xs), min(y0, y1, *ys), max(x0, x1, *xs), max(y0, y1, *ys)
+    if isinstance(p, Point):
+        return (*p.at, *p.at)
+    if isinstance(p, Circle):
+        (x, y), r = p.center, p.radius
+        return x - r, y - r, x + r, y + r
+    (x0, y0), (x1, y1) = p.start, p.end
+    # A third of the time of `min` and `max`.
+    low_x, high_x = (x1, x0) if x1 < x0 else (x0, x1)
+    low_y, high_y = (y1, y0) if y1 < y0 else (y0, y1)
+    if isinstance(p, Line):
+        return low_x, low_y, high_x, high_y
+    (x, y), r, start, sweep = p.center, p.radius, p.start_angle, p.sweep
+    xs = [x + sign * r for sign, direction in _ALONG_X if (direction - start) % TAU <= sweep]
+    ys = [y + sign * r for sign, direction in _ALONG_Y if (direction - start) % TAU <= sweep]
+    return min((low_x, *xs)), min((low_y, *ys)), max((high_x, *xs)), max((high_y, *ys))
 
 
 def table_bounds(table: PrimitiveTable) -> Floats:

@@ -266,6 +266,9 @@ def find_overlap(i: int, a: Primitive, j: int, b: Primitive, tolerance: float) -
         same = isinstance(a, Point) and isinstance(b, Point) and math.dist(a.at, b.at) <= tolerance
         return Overlap(i, j, Extent.DUPLICATE, 0.0) if same else None
     longer, shorter = (a, b) if a.length >= b.length else (b, a)
+    # Mostly an end is off already.
+    if not isinstance(shorter, Circle) and carrier_distance(longer, shorter.end) > tolerance:
+        return None
     if any(carrier_distance(longer, point) > tolerance for point in _three_points(shorter)):
         return None
     shared = _shared_on_line(longer, shorter) if isinstance(longer, Line) else _shared_on_circle(longer, shorter)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import ClassVar
 
@@ -25,6 +25,7 @@ Vec = tuple[float, float]
 TAU = 2 * math.pi
 # The largest absolute value of a coordinate, radius or angle. Sums of squares of such values do not overflow.
 LARGEST_COORDINATE = 1e12
+_LOW, _HIGH = -LARGEST_COORDINATE, LARGEST_COORDINATE
 
 
 class Kind(IntEnum):
@@ -57,8 +58,10 @@ class Line:
     construction: bool = False
 
     def __post_init__(self) -> None:
-        _check_values("a line", *self.start, *self.end)
-        if self.start == self.end:
+        (x0, y0), (x1, y1) = self.start, self.end
+        if not (_LOW <= x0 <= _HIGH and _LOW <= y0 <= _HIGH and _LOW <= x1 <= _HIGH and _LOW <= y1 <= _HIGH):
+            _check_values("a line", x0, y0, x1, y1)
+        if x0 == x1 and y0 == y1:
             raise GeometryError(f"a line needs two different ends, both are {self.start}")
 
     @property
@@ -94,7 +97,10 @@ class Circle:
 
 @dataclass(frozen=True, slots=True)
 class Arc:
-    """Part of a circle, from `start_angle` counter-clockwise by the angle `sweep`, where 0 < sweep < 2π."""
+    """Part of a circle, from `start_angle` counter-clockwise by the angle `sweep`, where 0 < sweep < 2π.
+
+    `start` and `end` are its ends.
+    """
 
     kind: ClassVar[Kind] = Kind.ARC
     center: Vec
@@ -102,25 +108,22 @@ class Arc:
     start_angle: float
     sweep: float
     construction: bool = False
+    # Computed once: they are asked for many times.
+    start: Vec = field(init=False, repr=False, compare=False)
+    end: Vec = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         _check_values("an arc", *self.center, self.start_angle, self.sweep, radius=self.radius)
         if not 0 < self.sweep < TAU:
             raise GeometryError(f"an arc's sweep lies between 0 and 2π, not {self.sweep}")
+        object.__setattr__(self, "start", self.at(0.0))
+        object.__setattr__(self, "end", self.at(1.0))
         if self.start == self.end:
             raise GeometryError(f"an arc needs two different ends, both are {self.start}")
 
     @property
     def end_angle(self) -> float:
         return self.start_angle + self.sweep
-
-    @property
-    def start(self) -> Vec:
-        return self.at(0.0)
-
-    @property
-    def end(self) -> Vec:
-        return self.at(1.0)
 
     @property
     def mid(self) -> Vec:
@@ -162,7 +165,7 @@ def on_circle(center: Vec, radius: float, angle: float) -> Vec:
 
 def _check_values(what: str, *values: float, radius: float = 1.0) -> None:
     for value in (*values, radius):
-        if not -1e12 <= value <= 1e12:  # `LARGEST_COORDINATE`; the comparison is False for NaN
+        if not _LOW <= value <= _HIGH:  # the comparison is False for NaN
             reason = "is not a number" if math.isnan(value) else f"is beyond ±{LARGEST_COORDINATE:g}"
             raise GeometryError(f"{what} has a value that {reason}")
     if radius <= 0:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -24,6 +25,8 @@ MAX_PAIRS = 2_000_000
 
 # Pairs compared at once, which bounds the memory.
 CHUNK = 1 << 17
+# Of more points, near ones are found with a tree.
+_MAX_SWEPT = 200
 # Half of the cells that may hold a point within the distance; the other half is found from the other cell.
 NEIGHBORS = ((0, 1), (0, 2), (1, -2), (1, -1), (1, 0), (1, 1), (1, 2), (2, -1), (2, 0), (2, 1))
 
@@ -79,10 +82,22 @@ def cluster_points(points: Sequence[Vec], distance: float) -> list[int]:
     >>> cluster_points([(0, 0), (5, 0), (0, 0.1), (0, 0.2)], 0.15)
     [0, 1, 0, 0]
     """
+    sets = DisjointSets(len(points))
+    if len(points) <= _MAX_SWEPT:
+        for i, j, dx, dy in near_points(points, distance):
+            if math.hypot(dx, dy) <= distance:
+                sets.union(i, j)
+    else:
+        _merge_cells(sets, points, distance)
+    numbers: dict[int, int] = {}
+    return [numbers.setdefault(sets.find(i), len(numbers)) for i in range(len(points))]
+
+
+def _merge_cells(sets: DisjointSets, points: Sequence[Vec], distance: float) -> None:
+    """Merge the sets of points within a distance of each other; it may be many in one place."""
     # All points of a cell are within the distance; only neighboring cells are compared.
     side = distance / math.sqrt(2)
     cells: dict[tuple[int, int], list[int]] = {}
-    sets = DisjointSets(len(points))
     for i, (x, y) in enumerate(points):
         members = cells.setdefault((math.floor(x / side), math.floor(y / side)), [])
         members.append(i)
@@ -94,8 +109,34 @@ def cluster_points(points: Sequence[Vec], distance: float) -> list[int]:
                 continue
             if _any_within(points, members, others, distance):
                 sets.union(members[0], others[0])
-    numbers: dict[int, int] = {}
-    return [numbers.setdefault(sets.find(i), len(numbers)) for i in range(len(points))]
+
+
+def near_points(points: Sequence[Sequence[float]], distance: float) -> Iterator[tuple[int, int, float, float]]:
+    """Pairs i < j of points within a distance along both axes, and how far apart they are along each.
+
+    For the few points of most sketches, a sweep in plain Python takes less time than a tree.
+
+    >>> list(near_points([(0, 0), (5, 0), (1, 2)], 2))
+    [(0, 2, 1, 2)]
+    """
+    if len(points) > _MAX_SWEPT:
+        from scipy.spatial import cKDTree
+
+        at = np.array(points)
+        pairs = cKDTree(at).query_pairs(distance, p=np.inf, output_type="ndarray")
+        apart = np.abs(at[pairs[:, 0]] - at[pairs[:, 1]])
+        yield from ((i, j, dx, dy) for (i, j), (dx, dy) in zip(pairs.tolist(), apart.tolist(), strict=True))
+        return
+    order = sorted(range(len(points)), key=lambda i: points[i][0])
+    for k, i in enumerate(order):
+        x, y = points[i]
+        for j in islice(order, k + 1, None):
+            dx = points[j][0] - x
+            if dx > distance:
+                break
+            dy = abs(points[j][1] - y)
+            if dy <= distance:
+                yield (i, j, dx, dy) if i < j else (j, i, dx, dy)
 
 
 def close_pairs(table: PrimitiveTable, low: Floats, high: Floats, distance: float) -> Iterator[tuple[int, int]]:
@@ -124,9 +165,13 @@ def few_close_pairs(
         distance: The distance.
     """
     for j, (low_x, low_y, high_x, high_y) in enumerate(boxes):
-        grown = (low_x - distance, low_y - distance, high_x + distance, high_y + distance)
-        for i in range(j):
-            if may_meet(primitives[i], boxes[i], primitives[j], grown, distance):
+        left, below, right, above = low_x - distance, low_y - distance, high_x + distance, high_y + distance
+        b = primitives[j]
+        for i, a, (x0, y0, x1, y1) in zip(range(j), primitives, boxes, strict=False):
+            # Most pairs end here, so this is not left to `may_meet`.
+            if x0 > right or left > x1 or y0 > above or below > y1:
+                continue
+            if not (_is_on_one_side(a, b, distance) or _is_on_one_side(b, a, distance)):
                 yield i, j
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 from dataclasses import replace
-from itertools import combinations
 from typing import NamedTuple
 
 from sketchdnn.constraints.variables import Constraints, Primitives
@@ -27,6 +26,7 @@ from sketchdnn.geometry import (
 )
 from sketchdnn.geometry.intersections import carrier_distance, distance_to_curve, find_duplicates, midpoint
 from sketchdnn.geometry.primitives import arc_from_sweep
+from sketchdnn.geometry.proximity import near_points
 
 from .quality import Action, ActionKind
 
@@ -146,10 +146,15 @@ class _Merger:
 
     def merge_pieces(self, tolerance: float, noise: float) -> bool:
         """Merge two joined pieces of one line or arc, if nothing else is at the joint; whether there were any."""
-        curves = {i: p for i, p in sorted(self.primitives.items()) if isinstance(p, Line | Arc)}
+        curves = [
+            (i, p) for i, p in sorted(self.primitives.items()) if isinstance(p, Line | Arc) and i not in self.keep
+        ]
+        ends = [end for _, p in curves for end in (p.start, p.end)]
         best: tuple[float, int, int, Line | Arc] | None = None
-        for (i, a), (j, b) in combinations(curves.items(), 2):
-            if i in self.keep or j in self.keep or a.kind != b.kind or a.construction != b.construction:
+        meeting = {(k // 2, other // 2) for k, other, _, _ in near_points(ends, tolerance)}
+        for m, n in sorted((m, n) for m, n in meeting if m != n):
+            (i, a), (j, b) = curves[m], curves[n]
+            if a.construction != b.construction or not _may_be_one(a, b):
                 continue
             joint = _joint(a, b, tolerance)
             if joint is None or any(_is_at(p, joint, tolerance) for k, p in self.primitives.items() if k not in (i, j)):
@@ -180,15 +185,20 @@ def _is_at(p: Primitive, place: Vec, tolerance: float) -> bool:
     return is_center or distance_to_curve(p, place) <= tolerance
 
 
-def _as_one(a: Line | Arc, b: Line | Arc, noise: float) -> tuple[float, Line | Arc | None]:
-    """How far two pieces are off their union, and the union; None if they are no pieces of one curve."""
-    union: Line | Arc
+def _may_be_one(a: Line | Arc, b: Line | Arc) -> bool:
+    """Whether two lines have almost one direction, or two arcs are no full circle."""
     if isinstance(a, Line) and isinstance(b, Line):
         (ax, ay), (bx, by) = ((p.end[0] - p.start[0], p.end[1] - p.start[1]) for p in (a, b))
-        if abs(ax * by - ay * bx) > math.sin(_MAX_PIECE_BEND) * a.length * b.length:
-            return math.inf, None
+        return abs(ax * by - ay * bx) <= math.sin(_MAX_PIECE_BEND) * a.length * b.length
+    return isinstance(a, Arc) and isinstance(b, Arc) and a.sweep + b.sweep < math.tau - _ALMOST_ROUND
+
+
+def _as_one(a: Line | Arc, b: Line | Arc, noise: float) -> tuple[float, Line | Arc | None]:
+    """How far two pieces that may be one are off their union, and the union; None if they are too far off."""
+    union: Line | Arc
+    if isinstance(a, Line) and isinstance(b, Line):
         union = _line_union(a, b)
-    elif isinstance(a, Arc) and isinstance(b, Arc) and a.sweep + b.sweep < math.tau - _ALMOST_ROUND:
+    elif isinstance(a, Arc) and isinstance(b, Arc):
         first, second = (a, b) if math.dist(a.end, b.start) <= math.dist(b.end, a.start) else (b, a)
         union = arc_from_sweep(first.start, second.end, a.sweep + b.sweep, construction=a.construction)
     else:

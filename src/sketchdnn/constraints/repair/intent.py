@@ -32,6 +32,7 @@ from sketchdnn.geometry import (
     Sketch,
     Vec,
 )
+from sketchdnn.geometry.constraints import shared_ref
 from sketchdnn.geometry.proximity import component_roots
 
 from .joins import noise_estimate
@@ -105,6 +106,7 @@ class _Points:
     Attributes:
         primitives: The primitives.
         rows: `prim, 3, 2`: two ends and the middle of each; all three are the center of a circle.
+        places: The same as `2, 3, prim`.
         radius: The radius of a circle, 0 of others.
         label: Equal for primitives of one kind, construction or not.
         component: Equal for primitives that are joined.
@@ -117,12 +119,13 @@ class _Points:
     def __init__(self, primitives: Primitives, constraints: Constraints) -> None:
         self.primitives = primitives
         self.rows = np.array([_row(p) for p in primitives])
+        self.places = np.ascontiguousarray(self.rows.transpose(2, 1, 0))
         self.radius = np.array([p.radius if isinstance(p, Circle) else 0.0 for p in primitives])
         self.label = np.array([2 * p.kind + p.construction for p in primitives])
         joins = [c.refs for c in constraints if c.type is _T.COINCIDENT]
         numbers = [[ref.primitive for ref in refs if ref.primitive is not None] for refs in joins]
         self.component = component_roots(len(primitives), [group for group in numbers if group])
-        refs = [Ref(i, part) for i, p in enumerate(primitives) for part in _parts(p)]
+        refs = [shared_ref(i, part) for i, p in enumerate(primitives) for part in _parts(p)]
         index = {ref: k for k, ref in enumerate(refs)}
         same = [[index[ref] for ref in group if ref in index] for group in joins]
         roots = component_roots(len(refs), [group for group in same if len(group) > 1])
@@ -212,15 +215,16 @@ def _match(points: _Points, axis: int, place: float) -> tuple[_Symmetry, Floats]
 
     A joined group has partners only if the primitives of one joined group are partners of all of it.
     """
-    rows, image = points.rows, points.rows.copy()
-    image[..., axis] = 2 * place - image[..., axis]
+    places = points.places
+    image = places.copy()
+    image[axis] = 2 * place - image[axis]
     both = np.stack([image, image[:, [1, 0, 2]]])  # an image whose ends are in order, and one whose ends are swapped
-    apart = both[:, :, None] - rows
-    off = np.hypot(apart[..., 0], apart[..., 1]).max(axis=-1) + points.unlike
+    x, y = np.moveaxis(both[..., None] - places[:, :, None], 1, 0)
+    off = np.hypot(x, y).max(axis=1) + points.unlike
     off[0, points.is_arc] = np.inf  # an image runs the other way
     is_swapped = off[1] < off[0]
     least = off.min(axis=0)
-    number = np.arange(len(rows))
+    number = np.arange(len(least))
     partner = least.argmin(axis=1)
     nearest = least[number, partner]
     partner = np.where((nearest <= _REACH) & (partner[partner] == number), partner, -1)
@@ -251,7 +255,7 @@ def _symmetric_constraints(
             yield Constraint(_T.EQUAL, (Ref(i), Ref(j)))
         for part in _parts(p):
             other = _OTHER_END.get(part, part) if symmetry.swapped[i] else part
-            a, b = Ref(i, part), Ref(j, other)
+            a, b = shared_ref(i, part), shared_ref(j, other)
             pair = frozenset((points.cluster[a], points.cluster[b]))
             if pair in done:
                 continue

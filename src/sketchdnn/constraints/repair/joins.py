@@ -16,12 +16,13 @@ from typing import NamedTuple
 import numpy as np
 from scipy.spatial import cKDTree
 
-from sketchdnn.constraints.variables import Bools, Constraints, Floats, Ints, Primitives
+from sketchdnn.constraints.variables import Constraints, Floats, Ints, Primitives
 from sketchdnn.geometry import TAU, Arc, Circle, Constraint, ConstraintType, Line, Part, Primitive, Ref, Vec
 from sketchdnn.geometry.bounds import primitive_bounds
+from sketchdnn.geometry.constraints import shared_ref
 from sketchdnn.geometry.intersections import Curve, contact_points, distance_to_curve, find_overlap
 from sketchdnn.geometry.profiles import Chain, Profile, profile, profile_curves
-from sketchdnn.geometry.proximity import Bounds, DisjointSets, may_meet
+from sketchdnn.geometry.proximity import Bounds, DisjointSets, may_meet, near_points
 
 from .quality import EXACT, Action, ActionKind
 
@@ -52,28 +53,27 @@ def find_joins(
     Joins that follow from the given constraints are not returned.
     """
     curves = [i for i, p in enumerate(primitives) if isinstance(p, Line | Arc)]
-    ends = [Ref(i, part) for i in curves for part in (Part.START, Part.END)]
+    ends = [shared_ref(i, part) for i in curves for part in (Part.START, Part.END)]
     if not ends:
         return []
     points = _end_points(primitives)
     clusters = _EndClusters(ends, points, given)
-    owners = np.array(clusters.owners)
-    is_fixed = np.isin(owners, list(fixed))
+    owners = clusters.owners
+    is_fixed = [owner in fixed for owner in owners]
     joins: list[Constraint] = []
     for a, b in _near_ends(points, owners, is_fixed, tolerance * _SLACK):
         if clusters.join(a, b, tolerance):
             joins.append(Constraint(_T.COINCIDENT, (ends[a], ends[b])))
     placed = {ref for c in given if c.type in _PLACES_A_POINT for ref in c.refs}
-    curve_arrays = _CurveArrays(primitives)
+    singles = [k for k in clusters.singles() if ends[k] not in placed and not is_fixed[k]]
+    curves_near = _nearest_curves(primitives, [(points[k], owners[k]) for k in singles], tolerance * _SLACK)
     loose = []
-    for k in clusters.singles():
-        if ends[k] in placed or is_fixed[k]:
-            continue
-        if (curve := curve_arrays.nearest(points[k], clusters.owners[k], tolerance * _SLACK)) is None:
+    for k, curve in zip(singles, curves_near, strict=True):
+        if curve is None:
             loose.append(k)
         else:
-            joins.append(Constraint(_T.POINT_ON_CURVE, (ends[k], Ref(curve))))
-    for a, b in _mutually_nearest(points, owners, loose, _MUTUAL_REACH * tolerance):
+            joins.append(Constraint(_T.POINT_ON_CURVE, (ends[k], shared_ref(curve))))
+    for a, b in _mutually_nearest(points, np.array(owners), loose, _MUTUAL_REACH * tolerance):
         if clusters.join(a, b, _MUTUAL_REACH * tolerance):
             joins.append(Constraint(_T.COINCIDENT, (ends[a], ends[b])))
     return joins
@@ -173,18 +173,21 @@ class _EndClusters:
             self.members[a] += self.members.pop(b)
 
 
-def _near_ends(points: Floats, owners: Ints, is_fixed: Bools, max_distance: float) -> list[tuple[int, int]]:
+def _near_ends(
+    points: Floats, owners: Sequence[int], is_fixed: Sequence[bool], max_distance: float
+) -> list[tuple[int, int]]:
     """Return pairs of ends within `max_distance`, nearest first.
 
     The two ends belong to different primitives, and at least one of them may move.
     """
-    pairs = cKDTree(points).query_pairs(max_distance, output_type="ndarray")
-    pairs = pairs[(owners[pairs[:, 0]] != owners[pairs[:, 1]]) & ~(is_fixed[pairs[:, 0]] & is_fixed[pairs[:, 1]])]
-    pairs = np.sort(pairs, axis=1)
-    # Distances that differ only by rounding are equal, so that the order of the ends decides.
-    distances = np.hypot(*(points[pairs[:, 0]] - points[pairs[:, 1]]).T).round(9)
-    order = np.lexsort((pairs[:, 1], pairs[:, 0], distances))
-    return [(int(a), int(b)) for a, b in pairs[order]]
+    pairs = [
+        (round(distance, 9), a, b)  # distances that differ only by rounding are equal: the order of the ends decides
+        for a, b, dx, dy in near_points(points.tolist(), max_distance)
+        if owners[a] != owners[b]
+        and not (is_fixed[a] and is_fixed[b])
+        and (distance := math.hypot(dx, dy)) <= max_distance
+    ]
+    return [(a, b) for _, a, b in sorted(pairs)]
 
 
 def _mutually_nearest(points: Floats, owners: Ints, loose: Sequence[int], max_distance: float) -> list[tuple[int, int]]:
@@ -197,6 +200,16 @@ def _mutually_nearest(points: Floats, owners: Ints, loose: Sequence[int], max_di
     nearest = distances.argmin(axis=1).tolist()
     mutual = [(a, b) for a, b in enumerate(nearest) if a < b and nearest[b] == a]
     return [(loose[a], loose[b]) for a, b in mutual if distances[a, b] <= max_distance]
+
+
+def _nearest_curves(
+    primitives: Primitives, ends: Sequence[tuple[Floats, int]], max_distance: float
+) -> list[int | None]:
+    """For each of some ends with their owners, the nearest other curve within a distance."""
+    if not ends:
+        return []
+    curves = _CurveArrays(primitives)
+    return [curves.nearest(point, owner, max_distance) for point, owner in ends]
 
 
 class _CurveArrays:
@@ -279,14 +292,16 @@ def close_profile(
     if links := _links(after, shape, tolerance):
         with_links = profile([*after, *(line for line, _, _ in links)], EXACT)
         looped = {edge.primitive_index for loop in with_links.loops for edge in loop.edges}
-        links = [link for k, link in enumerate(links, len(after)) if k in looped]
+        closing = [link for k, link in enumerate(links, len(after)) if k in looped]
+        if closing:
+            is_same = len(closing) == len(links)
+            shape = with_links if is_same else profile([*after, *(line for line, _, _ in closing)], EXACT)
+        links = closing
     for line, a, b in links:
         ends = ((Part.START, a), (Part.END, b))
         related += [Constraint(ConstraintType.COINCIDENT, (Ref(len(after), part), end)) for part, end in ends]
         actions.append(Action(ActionKind.CLOSE, tuple(r.primitive for r in (a, b) if r.primitive is not None)))
         after.append(line)
-    if links:
-        shape = profile(after, EXACT)
     open_curves = sorted(_open_curves(after, shape, keep))
     for i in open_curves:
         after[i] = replace(after[i], construction=True)

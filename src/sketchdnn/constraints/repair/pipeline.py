@@ -12,6 +12,7 @@ from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import is_
 from statistics import median
 from typing import NamedTuple
 
@@ -253,8 +254,9 @@ class _Repair(NamedTuple):
             outcome = self._judge(canonical, self._attempt(canonical, basis, joins, limits, intent))
         except _ERRORS:
             outcome = None
-        known = [other for other, _ in canonical.outcomes.values() if other is not None]
-        outcome = next((other for other in known if other.equals(outcome)), outcome)  # equal states are one object
+        if outcome is not None and outcome.after.changed:  # equal states are one object, with the same further passes
+            known = [other for other, _ in canonical.outcomes.values() if other is not None]
+            outcome = next((other for other in known if other.equals(outcome)), outcome)
         canonical.outcomes[key] = outcome, left - self.budget.left
         return outcome
 
@@ -280,7 +282,7 @@ class _Repair(NamedTuple):
             return None
         if attempt.profile is not None:  # something moved
             dropped = set(range(len(canonical.primitives))) - {s[0] for s in attempt.state.sources if s}
-            if ProfileQuality.of(attempt.profile).is_worse_than(canonical.quality, dropped):
+            if ProfileQuality.of(attempt.profile).is_worse_than(ProfileQuality.of(canonical.profile), dropped):
                 return None
         return Outcome(canonical.restore(attempt), attempt.profile is not None)
 
@@ -320,7 +322,8 @@ class _Repair(NamedTuple):
             actions += [a.renumber(sources) for a in constraint_actions(before, primitives, moves, satisfied)]
         shape, is_extrudable = None, state.is_extrudable
         if is_moved or not is_extrudable:
-            shape = profile(primitives, EXACT)
+            is_same = len(primitives) == len(drawn) and all(map(is_, primitives, drawn))
+            shape = canonical.profile if is_same else profile(primitives, EXACT)
             is_extrudable = shape.is_extrudable
             if self.close and shape.chains:
                 closed = close_profile(primitives, constraints, shape, tolerance, held)

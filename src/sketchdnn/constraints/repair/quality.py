@@ -136,6 +136,8 @@ def displacement(before: Primitives, after: Primitive) -> float:
 
 def largest_move(a: Primitive, b: Primitive) -> float:
     """The largest move of a point or radius from one primitive to another of its kind."""
+    if a is b:
+        return 0.0
     if a.kind != b.kind:
         return math.inf
     if isinstance(a, Point) and isinstance(b, Point):
@@ -152,7 +154,7 @@ def largest_move(a: Primitive, b: Primitive) -> float:
 
 def has_shrunk(before: Primitive, after: Primitive) -> bool:
     """Whether a curve lost so much of itself that it is another one."""
-    if isinstance(before, Point) or isinstance(after, Point):
+    if before is after or isinstance(before, Point) or isinstance(after, Point):
         return False
     if isinstance(before, Arc) and isinstance(after, Arc) and after.radius < _MIN_LENGTH * before.radius:
         return True

@@ -21,7 +21,7 @@ from .dedupe import Deduplicated
 from .infer_solve import Inferences
 from .intent import Intent, drawn_noise, find_intent
 from .joins import find_joins, noise_estimate
-from .quality import EXACT, Action, ProfileQuality
+from .quality import EXACT, Action
 from .symmetry import canonical_frame
 
 # More primitives do not get every attempt.
@@ -121,9 +121,9 @@ class Canonical:
         return drawn_noise(self.primitives, tolerance) if len(self.primitives) <= MAX_TOGETHER else 0.0
 
     @cached_property
-    def quality(self) -> ProfileQuality:
+    def profile(self) -> Profile:
         """That before the attempts."""
-        return ProfileQuality.of(profile(self.primitives, EXACT))
+        return profile(self.primitives, EXACT)
 
     def restore(self, attempt: Attempt) -> State:
         """The outcome in the sketch's own orientation and order; unchanged primitives stay exactly equal."""
@@ -159,13 +159,15 @@ class Canonical:
 
         order = sorted(range(len(after.sketch)), key=rank)
         number_of = {k: n for n, k in enumerate(order)}
-        primitives = tuple(restore_primitive(after.sketch.primitives[k], first.get(k)) for k in order)
         sources = tuple(input_numbers(after.sources[k]) for k in order)
         warnings = () if state.warnings else after.warnings  # once, not for each pass
         if attempt.rejected:
             names = ", ".join(describe(c, sources) for c in restore_all(attempt.rejected))
             warnings = (*warnings, f"left out, as it conflicts with others: {names}")
-        sketch = replace(drawn, primitives=primitives, constraints=restore_all(after.sketch.constraints))
+        sketch = drawn  # where nothing changed, a repair ends with it
+        if after.changed:
+            primitives = tuple(restore_primitive(after.sketch.primitives[k], first.get(k)) for k in order)
+            sketch = replace(drawn, primitives=primitives, constraints=restore_all(after.sketch.constraints))
         actions = (*state.actions, *(replace(a, primitives=input_numbers(a.primitives)) for a in after.actions))
         freedom = after.find_freedom and partial(reorder, after.find_freedom, order)
         warnings = (*state.warnings, *warnings)
@@ -173,14 +175,17 @@ class Canonical:
 
 
 def describe(constraint: Constraint, sources: Sequence[tuple[int, ...]]) -> str:
-    """The type of a constraint and the input numbers of its primitives.
+    """The type of a constraint and the input numbers of its primitives; a line that was added has none.
 
     >>> from sketchdnn.geometry import ConstraintType, Ref
     >>> describe(Constraint(ConstraintType.PARALLEL, (Ref(0), Ref(2))), [(0,), (1,), (2, 3)])
     'parallel (0, 2)'
+    >>> describe(Constraint(ConstraintType.PARALLEL, (Ref(0), Ref(1))), [(0,), ()])
+    'parallel (0, added)'
     """
-    numbers = [str(sources[ref.primitive][0]) for ref in constraint.refs if ref.primitive is not None]
-    return f"{str(constraint.type).replace('_', ' ')} ({', '.join(numbers)})"
+    own = [sources[ref.primitive] for ref in constraint.refs if ref.primitive is not None]
+    numbers = ", ".join(str(source[0]) if source else "added" for source in own)
+    return f"{str(constraint.type).replace('_', ' ')} ({numbers})"
 
 
 def reorder(find_freedom: FindFreedom, order: Sequence[int]) -> tuple[Freedom, ...]:

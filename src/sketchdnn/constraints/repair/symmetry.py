@@ -16,8 +16,21 @@ import numpy as np
 
 from sketchdnn.constraints.variables import Floats, Primitives
 from sketchdnn.errors import SketchError
-from sketchdnn.geometry import TAU, Arc, Box, Circle, Constraint, ConstraintType, Line, Part, Point, Primitive, Ref, Vec
-from sketchdnn.geometry.constraints import LENGTHS
+from sketchdnn.geometry import (
+    TAU,
+    Arc,
+    Box,
+    Circle,
+    Constraint,
+    ConstraintType,
+    Kind,
+    Line,
+    Part,
+    Point,
+    Primitive,
+    Vec,
+)
+from sketchdnn.geometry.constraints import LENGTHS, shared_ref
 from sketchdnn.geometry.primitives import transformed
 
 from .quality import ROUNDING
@@ -122,12 +135,12 @@ class Frame(NamedTuple):
         for ref in constraint.refs:
             part = ref.part
             if ref.primitive is None:
-                refs.append(Ref(None, _OTHER_AXIS.get(part, part) if swap else part))
+                refs.append(shared_ref(None, _OTHER_AXIS.get(part, part) if swap else part))
                 continue
             row = rows.get(ref.primitive)
             if row is not None and self.reversed[row]:
                 part = _OTHER_END.get(part, part)
-            refs.append(Ref(numbers[ref.primitive], part))
+            refs.append(shared_ref(numbers[ref.primitive], part))
         kind = _SWAPPED.get(constraint.type, constraint.type) if swap else constraint.type
         return Constraint(kind, tuple(refs), constraint.value, constraint.name, constraint.extra)
 
@@ -144,7 +157,7 @@ def canonical_frame(primitives: Primitives, box: Box) -> Frame:
     symmetries = []
     for other in turns[1:] if len(primitives) <= _MAX_MIRRORED else ():
         between = turn.inverse.then(other)
-        if _alike(traits, _turned_traits(turned, between, middle)):
+        if _alike(traits, _turn_traits(traits, between)):
             symmetries.append(between)
     # A mirrored arc runs from what was its end.
     swapped = tuple(turn.mirrors if isinstance(primitives[i], Arc) else _runs_backward(turned[i]) for i in order)
@@ -156,7 +169,7 @@ def is_symmetric(primitives: Primitives, frame: Frame) -> bool:
     if not frame.symmetries:
         return True
     traits = _traits(primitives, frame.middle)
-    return all(_alike(traits, _turned_traits(primitives, turn, frame.middle)) for turn in frame.symmetries)
+    return all(_alike(traits, _turn_traits(traits, turn)) for turn in frame.symmetries)
 
 
 def _scaled(turn: Turn, p: Primitive, size: float) -> Primitive:
@@ -202,10 +215,14 @@ def _best_turns(primitives: Primitives, box: Box) -> list[Turn]:
     at, weight = _weighted_points(primitives, box)
     (x, y), total = at.T, float(weight.sum())
     turns = list(TURNS)
+    xs, ys = [weight], [np.ones_like(weight)]  # products with their powers
+    for _ in range(max(map(max, _MOMENTS))):
+        xs.append(xs[-1] * x)
+        ys.append(ys[-1] * y)
     for p, q in _MOMENTS:
         if len(turns) == 1:
             break
-        here, swapped = (float((x**m * weight) @ y**n) / total for m, n in ((p, q), (q, p)))
+        here, swapped = float(xs[p] @ ys[q]) / total, float(xs[q] @ ys[p]) / total
         values = [t.sx**p * t.sy**q * (swapped if t.swap else here) for t in turns]
         least = max(values) - ROUNDING
         turns = [t for t, value in zip(turns, values, strict=True) if value >= least]
@@ -252,9 +269,18 @@ def _traits(primitives: Primitives, middle: Vec) -> Floats:
     return traits
 
 
-def _turned_traits(primitives: Primitives, turn: Turn, middle: Vec) -> Floats:
-    """The traits after a turn about `middle`. No point is shifted for it, which could collapse a very short line."""
-    return _traits([turn.primitive(p) for p in primitives], turn.point(middle, 1.0))
+def _turn_traits(traits: Floats, turn: Turn) -> Floats:
+    """The traits after a turn about the middle."""
+    turned = traits.copy()
+    swapped = [2, 1] if turn.swap else [1, 2]
+    turned[:, 1:3] = traits[:, swapped] * (turn.sx, turn.sy)
+    is_line = traits[:, 0] // 2 == Kind.LINE
+    # A line's slope is that of twice its angle.
+    slope = (-1.0 if turn.swap else 1.0), turn.sx * turn.sy
+    turned[is_line, 3:5] = traits[is_line, 3:5] * slope
+    across = [4, 3] if turn.swap else [3, 4]
+    turned[~is_line, 3:5] = traits[~is_line][:, across] * (turn.sx, turn.sy)
+    return turned
 
 
 def _alike(a: Floats, b: Floats) -> bool:
