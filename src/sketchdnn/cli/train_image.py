@@ -43,7 +43,7 @@ def train_image(
     validate_every: Annotated[int | None, Option(min=0, help="Steps between validations, 500; 0: none.")] = None,
     logger: Annotated[list[str] | None, Option(help="tensorboard or wandb, besides CSV; may be repeated.")] = None,
 ) -> None:
-    """Train an image encoder for a model, which then draws the sketches of pictures. The model itself stays as it is."""
+    """Train an image encoder for a model, which then draws the sketch of a picture. The model itself is unchanged."""
     from sketchdnn.training.image import ImageTrainRequest, start_image_training
     from sketchdnn.training.image_settings import parse_image_settings
     from sketchdnn.training.loop import Hooks

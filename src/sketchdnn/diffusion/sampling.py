@@ -56,8 +56,8 @@ class Conditioning:
     """Values in `batch`, and masks of the labels and single parameters that are known.
 
     With `resamples` > 1 every stretch of `jump` steps is repeated that many times, with noise added in between, so that
-    early decisions adapt to the known parts (RePaint). `image` is what an image-conditioned network takes of the picture
-    of each sketch; it needs the method `conditional`.
+    early decisions adapt to the known parts (RePaint). `image` is what an image-conditioned network takes of the
+    picture of each sketch; it needs the method `conditional`.
     """
 
     batch: SketchBatch

@@ -125,9 +125,9 @@ def draw_ink(
         options: The noise.
     """
     of_picture = [number[:, None] for number in uniform[:, :_PICTURE].unbind(dim=1)]
-    of_row = uniform[:, _PICTURE:].unflatten(1, (_ROWS, _ROW_UNIFORM)).unbind(dim=2)
-    row_normal, cells = normal.split([_ROWS * _ROW_NORMAL, _CELLS**2], dim=1)
-    noises = row_normal.unflatten(1, (_ROWS, _ROW_NORMAL)).unbind(dim=2)
+    of_row = uniform[:, _PICTURE:].reshape(-1, _ROWS, _ROW_UNIFORM).unbind(dim=2)
+    row_normal, cells = torch.split(normal, [_ROWS * _ROW_NORMAL, _CELLS**2], dim=1)
+    noises = row_normal.reshape(-1, _ROWS, _ROW_NORMAL).unbind(dim=2)
 
     by_hand = (of_picture[0] >= options.exact).to(params.dtype)
     size = _diagonal(kind, params)
@@ -167,7 +167,7 @@ def draw_ink(
     reached = reached * (1 + (by_hand * options.ragged * of_picture[20])[..., None] * _ragged(cells, options.size))
     dark = ((reached - squared.sqrt()) / pixel + 0.5).clamp(0, 1)
     dark = torch.where((paths.present | scratch)[..., None], dark, 0.0)
-    return dark.amax(dim=1).unflatten(1, (options.size, options.size))
+    return dark.amax(dim=1).reshape(-1, options.size, options.size)
 
 
 def _diagonal(kind: Tensor, params: Tensor) -> Float[Tensor, "batch 1"]:
@@ -289,7 +289,7 @@ def _waves(phase: Tensor, frequencies: tuple[float, ...], noises: tuple[Tensor, 
 
 def _ragged(cells: Float[Tensor, "batch cell"], size: int) -> Float[Tensor, "batch 1 pixel"]:
     """Noise that varies from a few pixels to the next."""
-    coarse = cells.unflatten(1, (1, _CELLS, _CELLS))
+    coarse = cells.reshape(-1, 1, _CELLS, _CELLS)
     fine = torch.nn.functional.interpolate(coarse, (size, size), mode="bilinear", align_corners=False)
     return fine.flatten(2)
 

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from sketchdnn.diffusion.gaussian import Level
 from sketchdnn.errors import SketchError
+from sketchdnn.networks.dit import DiT
 from sketchdnn.networks.image_encoder import ImageAdapters, ImageEncoder, ImageEncoderConfig, ImageFeatures
 from sketchdnn.networks.low_rank import LowRankLinear, adapters, add_adapters
 from sketchdnn.networks.set_denoiser import BlockChange, SetDenoiser
@@ -41,7 +42,7 @@ class ImageConditionedSystem(SketchDNNSystem):
     def __init__(self, trunk: SketchDNNSystem, image: ImageEncoderConfig, rank: int = 0) -> None:
         System.__init__(self)  # the network is the trunk's
         self.config, self.process, self.elbo = trunk.config, trunk.process, trunk.elbo
-        self.network = _with_same_weights(trunk.network).requires_grad_(False)
+        self.network = _with_same_weights(trunk.network)
         if rank:
             add_adapters(self.network, rank)
         self.image_config = image
@@ -156,9 +157,9 @@ def rebuild_image_model(
     return model.eval()
 
 
-def _with_same_weights(network: nn.Module) -> nn.Module:
-    """A copy of a network that shares its weights, without dropout."""
-    kept = {id(weight): weight for weight in (*network.parameters(), *network.buffers())}
+def _with_same_weights(network: DiT | SetDenoiser) -> DiT | SetDenoiser:
+    """A copy of a network that shares the memory of its weights, which are not trained, without dropout."""
+    kept = {id(weight): nn.Parameter(weight.detach(), requires_grad=False) for weight in network.parameters()}
     same = copy.deepcopy(network, kept)
     for part in same.modules():
         if isinstance(part, nn.Dropout):

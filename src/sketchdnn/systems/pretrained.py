@@ -1,10 +1,11 @@
 """Models on disk: safetensors shards with the usual index beside a `config.json`. No pickle anywhere.
 
-`eight_bit` stores the matrices of blocks and adapters as int8 with one scale a row, at half the size of half precision; the
-other weights, such as the first and last layers, stay in half precision. `config.json` records a hash of the shards,
-which identifies the model and reveals damage. The training index, where there is one, lies beside them
-(`training_index.safetensors`, with a hash of its own), a few-step student (`student.safetensors`, or its shards), and an
-image encoder with its adapters (`image.safetensors`), which is read at its first use. Old names are read by `aliases`.
+`eight_bit` stores the matrices of blocks and adapters as int8 with one scale a row, at half the size of half precision;
+the other weights, such as the first and last layers, stay in half precision. `config.json` records a hash of the
+shards, which identifies the model and reveals damage. Beside them lie, where there are any, the training index
+(`training_index.safetensors`, with a hash of its own), a few-step student (`student.safetensors`, or its shards), and
+an image encoder with its adapters (`image.safetensors`), which is read at its first use. Old names are read by
+`aliases`.
 """
 
 from __future__ import annotations
@@ -98,16 +99,11 @@ def save_student(student: SketchDNNSystem, model: str | Path, *, eight_bit: bool
 
 
 def save_image_model(image: ImageConditionedSystem, model: str | Path, *, eight_bit: bool = False) -> None:
-    """Add an image encoder to the model folder of its trunk, in place of an earlier one; other weights stay untouched."""
+    """Add an image encoder to the model folder of its trunk, in place of an earlier one; the rest stays untouched."""
     folder = _find_model(model)
     facts = _read_facts(folder)
     _write_facts(folder, {name: value for name, value in facts.items() if name != "image"})
     _write_facts(folder, facts | {"image": _write_image(image, folder, eight_bit=eight_bit)})
-
-
-def has_image_model(model: str | Path = DEFAULT_MODEL) -> bool:
-    """Whether a model has an image encoder, by its `config.json` alone."""
-    return _read_facts(_find_model(model)).get("image") is not None
 
 
 def from_pretrained(model: str | Path = DEFAULT_MODEL, device: str = "cpu", *, local: int = 0) -> System:

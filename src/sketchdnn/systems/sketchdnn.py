@@ -81,10 +81,11 @@ class SketchDNNSystem(RowDenoiser[JointProcess]):
 
     @property
     def image(self) -> ImageConditionedSystem | None:
-        image = self.__dict__.get("_image")
-        if callable(image) and not isinstance(image, SketchDNNSystem):
+        image: Any = self.__dict__.get("_image")
+        if image is not None and not isinstance(image, SketchDNNSystem):
             image = self.__dict__["_image"] = image(self)
-        return image
+        loaded: ImageConditionedSystem | None = image
+        return loaded
 
     def attach_image(
         self, image: ImageConditionedSystem | Callable[[SketchDNNSystem], ImageConditionedSystem] | None

@@ -83,6 +83,7 @@ class Candidate:
         is_tangle: Whether it is a crowd of loose curves, as edges in a photograph are.
         forward: Root mean squared distance of curves to ink, as a share of the size.
         backward: Root mean squared distance of ink to curves.
+        is_proposal: Whether a network proposed it (`proposals`).
     """
 
     sketch: Sketch
@@ -91,6 +92,7 @@ class Candidate:
     is_tangle: bool
     forward: float
     backward: float
+    is_proposal: bool = False
 
 
 def find_strokes(mask: Mask) -> Strokes | None:
@@ -170,7 +172,7 @@ def candidates(strokes: Strokes) -> Iterator[Candidate]:
         if not pieces and not len(strokes.dots):
             continue
         curves = _polished(pieces, strokes, apart)
-        sketch = _to_sketch(curves)
+        sketch = to_sketch(curves)
         if len(sketch):
             yield score(sketch, strokes, noise)
 
@@ -190,7 +192,8 @@ def _polished(pieces: list[Piece], strokes: Strokes, apart: float) -> list[Curve
     return polish(curves, joints, touches, Levels(0.6 * apart * strokes.size, 1.2 * apart))
 
 
-def _to_sketch(curves: list[Curve]) -> Sketch:
+def to_sketch(curves: list[Curve]) -> Sketch:
+    """The primitives of curves, without those that are none."""
     primitives = []
     for curve in curves:
         try:

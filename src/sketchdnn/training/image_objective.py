@@ -59,8 +59,9 @@ def image_numbers(seed: int, numbers: Int[Tensor, " image"], num_rows: int, nois
     """The random numbers of global numbers of pictures; they do not depend on the batch or the device."""
     levels = (numbers[:, None] * noises + torch.arange(noises, device=numbers.device)).flatten()
     both = uniform(seed, numbers, _UNIFORM, (_NUM_OWN + noises + NUM_UNIFORM,))
-    own, quantile, ink_uniform = both.split([_NUM_OWN, noises, NUM_UNIFORM], dim=1)
-    noise = normal(seed, levels, _NOISE, (num_rows, layout.ROW_WIDTH)).unflatten(0, (len(numbers), noises))
+    own, quantile, ink_uniform = torch.split(both, [_NUM_OWN, noises, NUM_UNIFORM], dim=1)
+    noise = normal(seed, levels, _NOISE, (num_rows, layout.ROW_WIDTH))
+    noise = noise.reshape(-1, noises, num_rows, layout.ROW_WIDTH)
     return Numbers(noise, quantile, own, ink_uniform, normal(seed, numbers, _NORMAL, (NUM_NORMAL,)))
 
 
@@ -80,7 +81,7 @@ class ImageObjective(nn.Module):
         """The loss terms of each picture: parameters, kind, construction."""
         samples = self.samples(indices, numbers)
         terms = self.terms(samples, self._levels(positions, numbers.quantile), numbers.noise)
-        return terms.unflatten(1, (len(indices), -1)).mean(dim=2)
+        return terms.reshape(len(terms), len(indices), -1).mean(dim=2)
 
     def samples(self, indices: Int[Tensor, " image"], numbers: Numbers, *, symmetric: bool = True) -> Samples:
         """The sketches of a step with their pictures."""
@@ -92,9 +93,7 @@ class ImageObjective(nn.Module):
                 params = apply_symmetry(kind, params, (numbers.own[:, 0] * NUM_SYMMETRIES).long())
             if form.canonical_lines:
                 params = smaller_end_first(kind, params)
-            pictures = draw_ink(
-                kind, construction, params, numbers.ink_uniform, numbers.ink_normal, self.image.ink
-            )
+            pictures = draw_ink(kind, construction, params, numbers.ink_uniform, numbers.ink_normal, self.image.ink)
             x0 = expand(
                 kind, construction, params, arc_scalar=form.arc_scalar, none_construction=form.none_construction
             )
