@@ -61,7 +61,7 @@ class InkOptions:
         doubled: Largest probability of each of four strokes to be drawn again.
         scratches: Largest probability of each of these to be a scratch.
         ragged: Largest deviation of edges, as a share of the width.
-        dot: Smallest and largest radius of a point, in widths.
+        dot: Smallest and largest diameter of a point, in widths.
         rotation: Largest rotation in degrees that was not straightened.
         skew: Largest shear and difference of the scales that was not straightened.
         perspective: Largest perspective that was not straightened.
@@ -81,7 +81,7 @@ class InkOptions:
     doubled: float = field(default=0.15, metadata=within(0, 1))
     scratches: float = field(default=0.06, metadata=within(0, 1))
     ragged: float = field(default=0.35, metadata=within(0, 2))
-    dot: tuple[float, float] = field(default=(1.5, 2.3), metadata=within(0.5, 10))
+    dot: tuple[float, float] = field(default=(1.6, 2.8), metadata=within(0.5, 10))
     rotation: float = field(default=2.0, metadata=within(0, 45))
     skew: float = field(default=0.04, metadata=within(0, 0.5))
     perspective: float = field(default=0.04, metadata=within(0, 0.5))
@@ -163,7 +163,7 @@ def draw_ink(
     squared = squared + torch.where(paths.is_dashed[..., None], off, 0.0).square()
     squared = squared + (half_break[..., None] - (on - break_at[..., None]).abs()).clamp(min=0).square()
     reached = half_width[..., None] * (1 + unsteady[..., None] * width).clamp(0.4, 1.8)
-    reached = torch.where(paths.is_point[..., None], (2 * of_dot * half_width)[..., None], reached)
+    reached = torch.where(paths.is_point[..., None], (of_dot * half_width)[..., None], reached)
     reached = reached * (1 + (by_hand * options.ragged * of_picture[20])[..., None] * _ragged(cells, options.size))
     dark = ((reached - squared.sqrt()) / pixel + 0.5).clamp(0, 1)
     dark = torch.where((paths.present | scratch)[..., None], dark, 0.0)

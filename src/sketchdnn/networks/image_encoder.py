@@ -8,6 +8,7 @@ layer of an adapter is zero-initialized: at first the denoiser's output does not
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 
 import torch
@@ -110,10 +111,9 @@ class ImageEncoder(nn.Module):
             nn.SiLU(),
             nn.Conv2d(width // 2, width, 3, stride=2, padding=1),
         )
-        self.position = nn.Parameter(torch.zeros(config.num_tokens, width))
+        self.position = nn.Parameter(_waves_of_places(config.size // _STRIDE, width))
         self.blocks = nn.ModuleList(EncoderBlock(width, config.heads) for _ in range(config.depth))
         self.norm = nn.RMSNorm(width)
-        nn.init.normal_(self.position, std=0.02)
 
     def forward(self, pictures: Float[Tensor, "image side side"]) -> Float[Tensor, "image token width"]:
         tokens = self.stem(pictures[:, None]).flatten(2).transpose(1, 2) + self.position
@@ -202,3 +202,14 @@ class CrossAttention(nn.Module):
         mixed = functional.scaled_dot_product_attention(together, keys, values)
         out: Tensor = self.out(mixed.transpose(1, 2).reshape(*h.shape[:2], -1))
         return out
+
+
+def _waves_of_places(side: int, width: int) -> Float[Tensor, "token width"]:
+    """sin and cos of the place of each token at wavelengths from twice the side down to two tokens."""
+    steps = (torch.arange(side) + 0.5) / side
+    octaves = width // 4
+    frequency = math.pi * torch.exp(torch.linspace(0.0, math.log(max(2, side)), octaves))
+    angles = steps[:, None] * frequency
+    one = torch.cat([angles.sin(), angles.cos()], dim=-1)
+    y, x = one[:, None].expand(side, side, -1), one[None].expand(side, side, -1)
+    return torch.cat([x, y], dim=-1).flatten(0, 1)

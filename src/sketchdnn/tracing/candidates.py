@@ -42,6 +42,8 @@ class _Prices(NamedTuple):
     loose: float = 0.03
     design: float = 1.5
     level: float = 4.0
+    # Of a proposal for a drawing by hand: strokes alone are explained best by curves that follow the tremor.
+    proposal: float = 1.0
 
 
 _PRICES = _Prices()
@@ -175,6 +177,11 @@ def candidates(strokes: Strokes) -> Iterator[Candidate]:
         sketch = to_sketch(curves)
         if len(sketch):
             yield score(sketch, strokes, noise)
+
+
+def proposal_bonus(strokes: Strokes) -> float:
+    """What a proposal scores beside how it explains the ink; nothing in exact drawings, where the ink decides."""
+    return 0.0 if find_tremor(strokes) < _MAX_EXACT_TREMOR else _PRICES.proposal
 
 
 def _costs(strokes: Strokes, noise: float) -> Costs:

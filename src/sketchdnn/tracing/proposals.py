@@ -15,7 +15,7 @@ import numpy as np
 from sketchdnn.errors import GeometryError
 from sketchdnn.geometry import Arc, Circle, Line, Point, Primitive, Sketch
 
-from .candidates import NOISES, Candidate, Strokes, sample, score, to_sketch
+from .candidates import NOISES, Candidate, Strokes, proposal_bonus, sample, score, to_sketch
 from .curves import Floats
 from .polish import Curve, Levels, find_joints, polish
 from .raster import Raster
@@ -43,13 +43,15 @@ def proposed(sketches: Sequence[Sketch], raster: Raster, strokes: Strokes) -> It
         raster: The raster that they were proposed for.
         strokes: The strokes of the same mask.
     """
+    bonus = proposal_bonus(strokes)
     for sketch in sketches:
         placed = sketch.moved(raster.scale, raster.center)
         fitted = fit_to_strokes(placed, strokes)
         if len(fitted):
             found = score(fitted, strokes, NOISES[0][0])
             noise = min(max(found.backward, NOISES[0][0]), NOISES[-1][0])
-            yield replace(score(fitted, strokes, noise), is_proposal=True)
+            found = score(fitted, strokes, noise)
+            yield replace(found, score=found.score + bonus, is_proposal=True)
 
 
 def fit_to_strokes(sketch: Sketch, strokes: Strokes) -> Sketch:

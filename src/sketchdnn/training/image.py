@@ -39,8 +39,8 @@ from .step import precision
 from .validation import LEVELS, evaluating
 
 # Validation: sketches of the loss on a GPU and on a CPU, those that are sampled, and steps of the sampler.
-_GPU_SKETCHES, _CPU_SKETCHES = 1024, 32
-_GPU_SAMPLES, _CPU_SAMPLES, _STEPS = 512, 8, 16
+_GPU_SKETCHES, _CPU_SKETCHES = 1024, 64
+_GPU_SAMPLES, _CPU_SAMPLES, _STEPS = 512, 32, 16
 _BATCH = 128
 _SEED = 0x696D616765
 # A primitive is found if one of the same kind has every parameter within five of 64 levels (docs/tracing.md).
