@@ -1,4 +1,4 @@
-"""Training pictures: those of `draw` without noise, other ones with each kind of noise, and the same of the same numbers."""
+"""Training pictures: those of `draw` without noise, and other ones with each kind of noise."""
 
 from dataclasses import replace
 

@@ -1,5 +1,7 @@
 """The image encoder and its adapters: zero-initialized, equivariant, computed once for a picture."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from support.images import SMALL_ENCODER, small_image_model, some_pictures
@@ -116,7 +118,4 @@ def test_a_network_without_an_encoder_takes_no_pictures() -> None:
     with pytest.raises(ValueError, match="no pictures"):
         trunk.denoise(clean_batch(4), STEPS, mask_of(features), null_prediction(clean_batch(4).params))
     with pytest.raises(ValueError, match="method conditional"):
-        conditioning = condition_on_image(features)
-        type(conditioning)(
-            conditioning.batch, conditioning.construction, conditioning.kind, conditioning.params, image=features
-        )
+        replace(condition_on_image(features), method="repaint")

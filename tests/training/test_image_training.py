@@ -49,7 +49,7 @@ def test_resume_is_bit_exact(tmp_path: Path, rank: int, optimizer: Any) -> None:
     run(config, tmp_path / "half", image, resume=True)
     last = [list_checkpoints(tmp_path / name / "checkpoints")[-1] / "state.safetensors" for name in ("whole", "half")]
     assert last[0].read_bytes() == last[1].read_bytes()
-    with pytest.raises(RunError, match="image.dropped"):
+    with pytest.raises(RunError, match=r"image\.dropped"):
         run(config, tmp_path / "half", replace(image, dropped=0.2), resume=True)
 
 

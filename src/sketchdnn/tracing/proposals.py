@@ -99,7 +99,8 @@ def _assign(curves: list[Curve], pixels: Places, strokes: Strokes) -> None:
     near = nearest.min(axis=0) < _NEAR * strokes.size
     for number, curve in enumerate(curves):
         if curve.kind == "point":
-            curve.at = _dot(curve.values, strokes)[None]
+            curve.values = _dot(curve.values, strokes).copy()
+            curve.at = curve.values[None]
             continue
         own = pixels[(owner == number) & near]
         curve.at = own if len(own) >= 3 else places[number]
