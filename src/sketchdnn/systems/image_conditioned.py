@@ -75,7 +75,8 @@ class ImageConditionedSystem(SketchDNNSystem):
         next_level: Level,
     ) -> Prediction:
         if mask is not None and mask.image is not None and self.supports_auxiliary:
-            mask = replace(mask, auxiliary=mask.image.present_rows)
+            present = mask.image.present_rows
+            mask = replace(mask, auxiliary=present if mask.auxiliary is None else present | mask.auxiliary)
         return super()._forward(batch_t, t, level, mask, previous, next_level)
 
     def _image_change(self, image: ImageFeatures) -> BlockChange:

@@ -107,7 +107,9 @@ class ImageObjective(nn.Module):
         features = self.system.encode(samples.pictures, samples.present).repeated(count)
         x0 = from_flat(samples.x0.flat().repeat_interleave(count, dim=0))
         unknown = torch.zeros(x0.kind.shape[:2], dtype=torch.bool, device=t.device)
-        mask = ConditionMask(unknown, unknown, unknown, image=features)
+        # Without their pictures too, these are not samples of the target distribution.
+        auxiliary = torch.ones_like(unknown[:, 0]) if self.system.supports_auxiliary else None
+        mask = ConditionMask(unknown, unknown, unknown, auxiliary, features)
         loss = self.system.loss(x0, t.flatten(), from_flat(noise.flatten(0, 1)), mask)
         return torch.stack([loss.params_per_sample, loss.kind_per_sample, loss.construction_per_sample])
 
