@@ -18,9 +18,11 @@ from rich.table import Table
 from sketchdnn.drawing import HAND, INERTIA, PHOTO, PRECISE, DrawingOptions, draw
 from sketchdnn.errors import SketchError
 from sketchdnn.evaluation.estimates import Estimate, mean_estimate, share_estimate
+from sketchdnn.generation.trace import trace
 from sketchdnn.geometry import Point, Sketch, profile
 from sketchdnn.representation import encode
-from sketchdnn.tracing import TraceResult, trace
+from sketchdnn.systems import System
+from sketchdnn.tracing import TraceResult
 from sketchdnn.tracing.overlay import draw_over
 
 from .completion_cases import held_out_sketches
@@ -170,6 +172,7 @@ def measure(
     count: int = 300,
     seed: int = 0,
     on_stage: OnStage = ignore_stage,
+    system: System | None = None,
 ) -> TraceBenchmark:
     """Draw and trace test sketches of a prepared corpus in each style.
 
@@ -179,6 +182,7 @@ def measure(
         count: How many sketches.
         seed: Of the choice of sketches and of the noise.
         on_stage: Called with the name of each stage.
+        system: A model whose image encoder proposes candidates; by default geometry alone traces.
     """
     if unknown := [style for style in styles if style not in STYLES]:
         raise SketchError(f"there is no style {unknown[0]!r}; use {', '.join(STYLES)}")
@@ -189,16 +193,16 @@ def measure(
     for style in styles:
         for number, sketch in enumerate(sketches):
             on_stage(f"{style}: {number + 1} of {len(sketches)}")
-            cases[style].append(trace_case(sketch, style, 1000 * seed + number))
+            cases[style].append(trace_case(sketch, style, 1000 * seed + number, system))
     return TraceBenchmark(cases)
 
 
-def trace_case(sketch: Sketch, style: str, seed: int) -> Case:
+def trace_case(sketch: Sketch, style: str, seed: int, system: System | None = None) -> Case:
     """Draw a sketch in a style, trace it and compare."""
     drawn = STYLES[style](sketch, seed)
     start = time.process_time()
     try:
-        result = trace(drawn.picture)
+        result = trace(system, drawn.picture)
     except SketchError:
         return Case(sketch, drawn, None, None, None, time.process_time() - start)
     seconds = time.process_time() - start

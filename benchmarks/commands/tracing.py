@@ -28,6 +28,9 @@ def trace(
     sheet: Annotated[
         Path | None, typer.Option(help="Write a PNG of the first pictures and results.", show_default=False)
     ] = None,
+    model: Annotated[
+        Path | None, typer.Option(help="A model with an image encoder.", show_default="geometry alone")
+    ] = None,
     out: Page = None,
 ) -> None:
     """Draw test sketches as pictures, trace them, and compare the results with the originals."""
@@ -36,12 +39,18 @@ def trace(
     from benchmarks.results import check_output_file
     from benchmarks.tracing import STYLES, measure
     from benchmarks.tracing import sheet as draw_sheet
+    from sketchdnn.errors import SketchError
     from sketchdnn.io import atomic_write
+    from sketchdnn.systems import from_pretrained
+    from sketchdnn.systems.sketchdnn import SketchDNNSystem
 
     check_output_file(out)
     check_output_file(sheet)
+    system = None if model is None else from_pretrained(model)
+    if isinstance(system, SketchDNNSystem) and not system.has_image:
+        raise SketchError(f"{model}: this model has no image encoder; leave out --model")
     with stages() as on_stage:
-        result = measure(data, tuple(style or STYLES), count, seed, on_stage)
+        result = measure(data, tuple(style or STYLES), count, seed, on_stage, system)
     if sheet is not None:
         each = -(-24 // len(result.cases))
         shown = [case for cases in result.cases.values() for case in cases[:each]][:24]

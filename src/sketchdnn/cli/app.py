@@ -28,6 +28,7 @@ COMMANDS = (
     "prepare",
     "train",
     "distill",
+    "train_image",
     "evaluate",
     "export_onnx",
     "studio",

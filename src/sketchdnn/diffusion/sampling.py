@@ -24,7 +24,9 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from sketchdnn.errors import SketchError
-from sketchdnn.representation.batch import Prediction, SketchBatch
+from sketchdnn.networks.image_encoder import ImageFeatures
+from sketchdnn.representation import layout
+from sketchdnn.representation.batch import Prediction, SketchBatch, from_flat
 
 from . import gaussian
 from .gaussian import Level
@@ -54,7 +56,8 @@ class Conditioning:
     """Values in `batch`, and masks of the labels and single parameters that are known.
 
     With `resamples` > 1 every stretch of `jump` steps is repeated that many times, with noise added in between, so that
-    early decisions adapt to the known parts (RePaint).
+    early decisions adapt to the known parts (RePaint). `image` is what an image-conditioned network takes of the
+    picture of each sketch; it needs the method `conditional`.
     """
 
     batch: SketchBatch
@@ -64,6 +67,7 @@ class Conditioning:
     method: ConditioningMethod = "repaint"
     resamples: int = 1
     jump: int = 1
+    image: ImageFeatures | None = None
 
     def __post_init__(self) -> None:
         check_shape(self.batch, "conditioning.batch")
@@ -81,6 +85,8 @@ class Conditioning:
             raise ValueError(f"conditioning.method must be one of {get_args(ConditioningMethod)}, not {self.method!r}")
         if self.resamples < 1 or self.jump < 1:
             raise ValueError(f"resamples and jump must be at least 1, not {self.resamples} and {self.jump}")
+        if self.image is not None and (self.method != "conditional" or len(self.image) != len(self.batch)):
+            raise ValueError("conditioning.image needs the method conditional and one picture for each sketch")
 
     @property
     def masks(self) -> tuple[Tensor, Tensor, Tensor]:
@@ -115,6 +121,14 @@ def condition_on_rows(
 ) -> Conditioning:
     """Conditioning on whole rows, as for the completion of a sketch."""
     return Conditioning(batch, rows, rows, rows[..., None].expand_as(batch.params), method, resamples, jump)
+
+
+def condition_on_image(image: ImageFeatures, num_rows: int = layout.MAX_PRIMITIVES) -> Conditioning:
+    """Conditioning on a picture of each sketch, with no known parts."""
+    unknown = torch.zeros(len(image), num_rows, dtype=torch.bool, device=image.present.device)
+    params = unknown[..., None].expand(-1, -1, layout.NUM_PARAMS)
+    batch = from_flat(params.new_zeros((*unknown.shape, layout.ROW_WIDTH), dtype=torch.float32))
+    return Conditioning(batch, unknown, unknown, params, "conditional", image=image)
 
 
 SAMPLER_ENTRY_POINTS = "sketchdnn.samplers"

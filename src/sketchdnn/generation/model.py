@@ -16,6 +16,7 @@ from sketchdnn.systems import System, from_pretrained, save_pretrained
 from sketchdnn.systems.devices import find_device
 from sketchdnn.systems.onnx_file import with_onnx
 from sketchdnn.systems.pretrained import DEFAULT_MODEL, LICENSE_NOTE, copy_license_note, license_note, model_hash
+from sketchdnn.tracing import TraceOptions, TraceResult
 
 from .complete import complete
 from .completion_request import CompleteRequest
@@ -24,6 +25,7 @@ from .engine import precision as precision_of
 from .files import OutputOptions, OutputSummary, check_not_replaced, write_sketches
 from .generate import GeneratedSketch, GenerateRequest, stream
 from .repair import OnProgress, ignore
+from .trace import ProposalOptions, trace
 
 # The name of a license on the Hub: MIT, and what the note says.
 _LICENSE = "mit-with-notice"
@@ -141,6 +143,24 @@ class SketchDNN(ModelHubMixin, library_name="sketchdnn", license="mit", tags=["c
         """
         request = CompleteRequest(part=part, count=count, **options)
         return [completion.sketch for completion in complete(self.system, request, callback)]
+
+    def trace(self, picture: str | Path | bytes, **options: Any) -> TraceResult:
+        """Trace a picture of a drawing. With an image encoder the model proposes candidates beside those of geometry.
+
+        Args:
+            picture: A PNG, JPEG, BMP, TIFF or PDF, or its content.
+            options: As follows.
+            size: Larger side of the drawing, in `units`; 100 by default.
+            units: Unit of the sketch.
+            page: The page of a PDF, from 1.
+            constrain: Repair the sketch and infer its constraints.
+            close: In a drawing by hand, close outlines.
+            count: Number of candidates of the model.
+            steps: Number of its denoising steps.
+            seed: Selects its candidates.
+        """
+        own = {name: options.pop(name) for name in ("count", "steps", "seed") if name in options}
+        return trace(self.system, picture, TraceOptions(**options), ProposalOptions(**own))
 
     def write_gallery(
         self, request: Request, options: OutputOptions, source: Path | None = None, callback: OnProgress = ignore

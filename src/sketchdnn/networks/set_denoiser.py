@@ -16,6 +16,7 @@ nothing is near, and equivariant to the order of rows.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import torch
@@ -29,6 +30,9 @@ from sketchdnn.representation.batch import Prediction, SketchBatch
 from sketchdnn.representation.settings import within
 
 from .attention import TransformerConfig, attend
+
+# (number of a block, its output) → an addition to its output.
+BlockChange = Callable[[int, Tensor], Tensor]
 
 # Known or not, for each of: construction, kind, parameters.
 NUM_MASK_FLAGS = 3
@@ -87,11 +91,13 @@ class ModulatedTransformer(nn.Module):
             nn.init.zeros_(layer.weight)
             nn.init.zeros_(layer.bias)
 
-    def _output(self, h: Tensor, c: Tensor) -> Tensor:
+    def _output(self, h: Tensor, c: Tensor, change: BlockChange | None = None) -> Tensor:
         """The outputs for embedded tokens and an embedded noise level; rows of `c` beyond the batch are padding."""
         shared = self.modulation(functional.silu(c))[: h.shape[0], None].unflatten(-1, (6, -1))
-        for block in self.blocks:
+        for number, block in enumerate(self.blocks):
             h = block(h, shared)
+            if change is not None:
+                h = h + change(number, h)
         with torch.autocast(h.device.type, enabled=False):
             shift, scale = self.final_modulation(functional.silu(c.float()))[: h.shape[0], None].chunk(2, dim=-1)
             out: Tensor = self.head(self.final_norm(h.float()) * (1 + scale) + shift)
@@ -130,6 +136,7 @@ class SetDenoiser(ModulatedTransformer):
         previous_proximity: Float[Tensor, "batch prim feature"] | None = None,
         auxiliary: Float[Tensor, " batch"] | None = None,
         next_noise: Float[Tensor, " batch"] | None = None,
+        change: BlockChange | None = None,
     ) -> Prediction:
         """Raw outputs for every row.
 
@@ -142,6 +149,7 @@ class SetDenoiser(ModulatedTransformer):
             previous_proximity: `proximity_features` of the previous prediction.
             auxiliary: 1 for auxiliary training samples; default 0 (target distribution).
             next_noise: The noise level that the sampler goes to, in the units of `noise`.
+            change: What to add to the rows after each block, as `ImageAdapters.change`.
         """
         noise = _pad(noise, _MIN_BATCH)
         # Both ends in float32: half precision cannot tell 0.500 from 0.501, and a gap of that size is a failure.
@@ -160,7 +168,7 @@ class SetDenoiser(ModulatedTransformer):
                 c = c + self.embed_next_level(waves(_pad(next_noise, _MIN_BATCH), self.config.time_features))
             if self.position is not None:
                 h = h + self.position[: h.shape[1]]
-        return Prediction(*torch.split(self._output(h, c), layout.PART_WIDTHS, dim=-1))
+        return Prediction(*torch.split(self._output(h, c, change), layout.PART_WIDTHS, dim=-1))
 
 
 class Block(nn.Module):

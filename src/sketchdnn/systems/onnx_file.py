@@ -168,7 +168,8 @@ class _Evaluation(nn.Module):
         given = iter(tensors)
         batch = SketchBatch(next(given), next(given), next(given))
         t, flags = next(given), next(given)
-        mask = ConditionMask(*(flags[..., number] for number in range(NUM_MASK_FLAGS)))
+        construction, kind, params = (flags[..., number] for number in range(NUM_MASK_FLAGS))
+        mask = ConditionMask(construction, kind, params)
         system = self.system
         previous = Prediction(next(given), next(given), next(given)) if system.self_conditioning else None
         s = next(given, None)

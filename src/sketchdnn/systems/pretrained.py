@@ -1,10 +1,11 @@
 """Models on disk: safetensors shards with the usual index beside a `config.json`. No pickle anywhere.
 
-`eight_bit` stores the matrices of the blocks as int8 with one scale a row, at half the size of half precision; the
-other weights, such as the first and last layers, stay in half precision. `config.json` records a hash of the shards,
-which identifies the model and reveals damage. The training index, where there is one, lies beside them
-(`training_index.safetensors`, with a hash of its own), and a few-step student (`student.safetensors`, or its shards).
-Old names are read by `aliases`.
+`eight_bit` stores the matrices of blocks and adapters as int8 with one scale a row, at half the size of half precision;
+the other weights, such as the first and last layers, stay in half precision. `config.json` records a hash of the
+shards, which identifies the model and reveals damage. Beside them lie, where there are any, the training index
+(`training_index.safetensors`, with a hash of its own), a few-step student (`student.safetensors`, or its shards), and
+an image encoder with its adapters (`image.safetensors`), which is read at its first use. Old names are read by
+`aliases`.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import json
 import re
 import shutil
 from collections.abc import Mapping
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -31,6 +33,7 @@ from sketchdnn.representation.settings import LARGEST_NETWORK, least_parameters
 
 from .aliases import INDEX_FILE, MODEL_FACTS, current_names, current_tensor
 from .devices import find_device, passive_threads
+from .image_conditioned import ImageConditionedSystem, ImageFacts, image_facts, image_tensors, rebuild_image_model
 from .registry import ConfigError, config_from_dict, config_to_dict, find_system
 from .sketchdnn import SketchDNNSystem
 from .students import StudentFacts, rebuild_student, student_facts, student_tensors
@@ -41,11 +44,12 @@ DEFAULT_MODEL = "ours"
 # The library counts 16 MB as 16·10⁶ bytes, below our limit of 16 MiB with its header.
 _SHARD_SIZE = "16MB"
 LICENSE_NOTE = "NOTICE.md"
-_MODEL, _STUDENT, _CONFIG = "model", "student", "config.json"
+_MODEL, _STUDENT, _IMAGE, _CONFIG = "model", "student", "image", "config.json"
 _INDEX = "{}.safetensors.index.json"
 _TRAINING_INDEX = "training_index.safetensors"
 _SCALE = ".scale"
-_BLOCKS = "network.blocks."
+# Modules whose matrices are stored in eight bits.
+_MATRICES = ("network.blocks.", "encoder.blocks.", "adapters.")
 _HUB = "hub:"
 _HUB_NAME = re.compile(r"[\w.-]++/[\w.-]++")
 # All shards: the largest network in single precision.
@@ -70,6 +74,8 @@ def save_pretrained(system: System, folder: str | Path, *, eight_bit: bool = Fal
     facts["config"] = config_to_dict(system.config)
     if isinstance(system, SketchDNNSystem) and system.student is not None:
         facts["student"] = _write_student(system.student, folder, eight_bit=eight_bit)
+    if isinstance(system, SketchDNNSystem) and system.image is not None:
+        facts["image"] = _write_image(system.image, folder, eight_bit=eight_bit)
     if system.training_index is not None:
         write_training_index(system.training_index, folder / _TRAINING_INDEX)
         facts["training_index"] = _hash(folder, [_TRAINING_INDEX])
@@ -90,6 +96,14 @@ def save_student(student: SketchDNNSystem, model: str | Path, *, eight_bit: bool
     facts = _read_facts(folder)
     _write_facts(folder, {name: value for name, value in facts.items() if name != "student"})
     _write_facts(folder, facts | {"student": _write_student(student, folder, eight_bit=eight_bit)})
+
+
+def save_image_model(image: ImageConditionedSystem, model: str | Path, *, eight_bit: bool = False) -> None:
+    """Add an image encoder to the model folder of its trunk, in place of an earlier one; the rest stays untouched."""
+    folder = _find_model(model)
+    facts = _read_facts(folder)
+    _write_facts(folder, {name: value for name, value in facts.items() if name != "image"})
+    _write_facts(folder, facts | {"image": _write_image(image, folder, eight_bit=eight_bit)})
 
 
 def from_pretrained(model: str | Path = DEFAULT_MODEL, device: str = "cpu", *, local: int = 0) -> System:
@@ -120,6 +134,8 @@ def from_pretrained(model: str | Path = DEFAULT_MODEL, device: str = "cpu", *, l
     system.training_index = _read_index(folder, facts.get("training_index"))
     if facts.get("student") is not None and isinstance(system, SketchDNNSystem):
         system.attach_student(_read_student(system, folder, facts["student"]))
+    if facts.get("image") is not None and isinstance(system, SketchDNNSystem):
+        system.attach_image(partial(_read_image, folder, facts["image"]))
     return system.eval().to_device(where)
 
 
@@ -242,6 +258,24 @@ def _read_student(teacher: SketchDNNSystem, folder: Path, recorded: object) -> S
         raise PretrainedError(f"{folder}: its student does not fit the model ({quoted(error)})") from error
 
 
+def _write_image(image: ImageConditionedSystem, folder: Path, *, eight_bit: bool) -> dict[str, Any]:
+    """Write the weights of an image encoder and its adapters; its facts."""
+    digest = _write_tensors(image_tensors(image), folder, _IMAGE, eight_bit=eight_bit)
+    return {**image_facts(image), "sha256": digest}
+
+
+def _read_image(folder: Path, recorded: object, trunk: SketchDNNSystem) -> ImageConditionedSystem:
+    try:
+        facts = ImageFacts.parse(recorded)
+        digest = recorded.get("sha256") if isinstance(recorded, Mapping) else None
+        tensors = _dequantize(_read_tensors(folder, digest, _IMAGE))
+        if least_parameters(facts.config) > sum(tensor.numel() for tensor in tensors.values()):
+            raise ValueError("its weights are fewer than it describes")
+        return rebuild_image_model(trunk, facts, tensors)
+    except (ValueError, KeyError, RuntimeError) as error:
+        raise PretrainedError(f"{folder}: its image encoder does not fit the model ({quoted(error)})") from error
+
+
 def _write_tensors(weights: Mapping[str, Tensor], folder: Path, stem: str, *, eight_bit: bool) -> str:
     """Write weights as shards of this name; their hash."""
     from huggingface_hub import save_torch_state_dict
@@ -300,7 +334,7 @@ def _hash(folder: Path, names: list[str]) -> str:
 def _quantize(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
     stored: dict[str, Tensor] = {}
     for name, weight in weights.items():
-        if weight.ndim == 2 and name.startswith(_BLOCKS) and name.endswith(".weight"):
+        if weight.ndim == 2 and name.startswith(_MATRICES) and name.endswith(".weight"):
             scale = weight.abs().amax(dim=1, keepdim=True).clamp(min=1e-12) / 127
             stored[name] = (weight / scale).round().to(torch.int8)
             stored[name + _SCALE] = scale

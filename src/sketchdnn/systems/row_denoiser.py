@@ -27,7 +27,14 @@ from sketchdnn.diffusion.process import Denoiser, Noise, Process, Superposition,
 from sketchdnn.diffusion.sampling import Conditioning, ConditioningMethod
 from sketchdnn.diffusion.timesteps import StepDraws, draw_steps, step_as_noisy_as
 from sketchdnn.networks.dit import DiT, DiTConfig
-from sketchdnn.networks.set_denoiser import NUM_MASK_FLAGS, SetDenoiser, SetDenoiserConfig, proximity_features
+from sketchdnn.networks.image_encoder import ImageFeatures
+from sketchdnn.networks.set_denoiser import (
+    NUM_MASK_FLAGS,
+    BlockChange,
+    SetDenoiser,
+    SetDenoiserConfig,
+    proximity_features,
+)
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import Prediction, SketchBatch
 from sketchdnn.representation.settings import check_settings, within
@@ -171,7 +178,7 @@ class RowDenoiser(System, Generic[AnyProcess]):
             if "conditional" not in self.conditioning_methods:
                 raise ValueError("this network was not trained to see known parts: use Conditioning(method='repaint')")
             known = conditioning.construction, conditioning.kind, conditioning.params.all(dim=-1)
-            denoise = partial(self.denoise, mask=ConditionMask(*known))
+            denoise = partial(self.denoise, mask=ConditionMask(*known, image=conditioning.image))
         return SelfConditionedDenoiser(denoise) if self.self_conditioning else denoise
 
     def likelihood(
@@ -260,10 +267,15 @@ class RowDenoiser(System, Generic[AnyProcess]):
         auxiliary = None if mask is None or mask.auxiliary is None else mask.auxiliary.to(scaled.dtype)
         if auxiliary is not None and not self.supports_auxiliary:
             raise ValueError("this network has no input for auxiliary samples: network.auxiliary is off")
+        change = None if mask is None or mask.image is None else self._image_change(mask.image)
         rows = SketchBatch(batch_t.construction, batch_t.kind, scaled)
-        inputs = flags, previous_rows, proximity, previous_proximity, auxiliary, next_noise
+        inputs = flags, previous_rows, proximity, previous_proximity, auxiliary, next_noise, change
         output = self.network(rows, noise_level, *inputs)
         return output
+
+    def _image_change(self, image: ImageFeatures) -> BlockChange:
+        """What the pictures add after each block of the network (`ImageConditionedSystem`)."""
+        raise ValueError("this network takes no pictures")
 
     def _loss(self, prediction: Prediction, x0: SketchBatch, t: Int[Tensor, " batch"]) -> Loss:
         """The variant's loss; the squared error is that of the network's output."""

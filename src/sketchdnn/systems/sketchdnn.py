@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, ClassVar, Literal, Self, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
 
 import torch
 
@@ -24,6 +24,9 @@ from sketchdnn.representation.settings import within
 
 from .row_denoiser import RowDenoiser, RowDenoiserConfig, Variant
 from .system import DEFAULT_OPTIONS
+
+if TYPE_CHECKING:
+    from .image_conditioned import ImageConditionedSystem
 
 # The schedule of labels: b̄, by which they change at the pace of ᾱ, or ᾱ itself.
 LabelSchedule = Literal["augmented", "raw"]
@@ -54,6 +57,7 @@ class SketchDNNSystem(RowDenoiser[JointProcess]):
 
     Attributes:
         student: A student of distillation, which samples in few steps.
+        image: The model with an image encoder, which draws the sketch of a picture; loaded at its first use.
     """
 
     name: ClassVar[str] = "sketchdnn"
@@ -70,9 +74,30 @@ class SketchDNNSystem(RowDenoiser[JointProcess]):
         """Set or remove the student. It is no submodule: weights and training of this model do not include it."""
         self.__dict__["student"] = student
 
+    @property
+    def has_image(self) -> bool:
+        """Whether there is an image-conditioned model; it may not be loaded yet."""
+        return self.__dict__.get("_image") is not None
+
+    @property
+    def image(self) -> ImageConditionedSystem | None:
+        image: Any = self.__dict__.get("_image")
+        if image is not None and not isinstance(image, SketchDNNSystem):
+            image = self.__dict__["_image"] = image(self)
+        loaded: ImageConditionedSystem | None = image
+        return loaded
+
+    def attach_image(
+        self, image: ImageConditionedSystem | Callable[[SketchDNNSystem], ImageConditionedSystem] | None
+    ) -> None:
+        """Set or remove the image-conditioned model, or a function of this model that loads it. It is no submodule."""
+        self.__dict__["_image"] = image
+
     def to_device(self, device: torch.device | str) -> Self:
-        if self.student is not None:
-            self.student.to_device(device)
+        others = self.student, self.__dict__.get("_image")
+        for other in others:
+            if isinstance(other, SketchDNNSystem):
+                other.to_device(device)
         return super().to_device(device)
 
     def resolve(self, options: SamplingOptions) -> SamplingOptions:

@@ -18,6 +18,7 @@ from sketchdnn.diffusion.process import Noise, choose, parts
 from sketchdnn.diffusion.sampling import ConditioningMethod, SamplingOptions, find_sampler
 from sketchdnn.diffusion.timesteps import StepDraws
 from sketchdnn.errors import SketchError
+from sketchdnn.networks.image_encoder import ImageFeatures
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import Prediction, SketchBatch
 
@@ -47,13 +48,15 @@ _ROW_SETTINGS = tuple(field.name for field in fields(RowForm))
 class ConditionMask:
     """Which labels and parameters of each row are known in training; the network sees those clean.
 
-    `auxiliary` marks samples that are trained on but are not of the target distribution.
+    `auxiliary` marks samples that are trained on but are not of the target distribution. `image` is what the network
+    takes of the picture of each sketch.
     """
 
     construction: Bool[Tensor, "batch prim"]
     kind: Bool[Tensor, "batch prim"]
     params: Bool[Tensor, "batch prim"]
     auxiliary: Bool[Tensor, " batch"] | None = None
+    image: ImageFeatures | None = None
 
     def stacked(self) -> Bool[Tensor, "batch prim 3"]:
         return torch.stack([self.construction, self.kind, self.params], dim=-1)
@@ -61,7 +64,8 @@ class ConditionMask:
     def __getitem__(self, index: slice) -> ConditionMask:
         """The mask of some of the sketches."""
         auxiliary = None if self.auxiliary is None else self.auxiliary[index]
-        return ConditionMask(self.construction[index], self.kind[index], self.params[index], auxiliary)
+        image = None if self.image is None else self.image[index]
+        return ConditionMask(self.construction[index], self.kind[index], self.params[index], auxiliary, image)
 
     def fill_rows(self, clean: SketchBatch, noisy: SketchBatch) -> SketchBatch:
         """Noisy rows, clean where they are known."""

@@ -1,4 +1,7 @@
-"""From a picture of a drawing to a sketch: page, ink, strokes, curves, constraints. Geometry alone, no network."""
+"""From a picture of a drawing to a sketch: page, ink, strokes, curves, constraints.
+
+Geometry alone, without torch; a network may propose further candidates.
+"""
 
 from .overlay import overlay
 from .reading import read_picture

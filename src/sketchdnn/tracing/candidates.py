@@ -42,6 +42,8 @@ class _Prices(NamedTuple):
     loose: float = 0.03
     design: float = 1.5
     level: float = 4.0
+    # Of a proposal for a drawing by hand: strokes alone are explained best by curves that follow the tremor.
+    proposal: float = 1.0
 
 
 _PRICES = _Prices()
@@ -83,6 +85,7 @@ class Candidate:
         is_tangle: Whether it is a crowd of loose curves, as edges in a photograph are.
         forward: Root mean squared distance of curves to ink, as a share of the size.
         backward: Root mean squared distance of ink to curves.
+        is_proposal: Whether a network proposed it (`proposals`).
     """
 
     sketch: Sketch
@@ -91,6 +94,7 @@ class Candidate:
     is_tangle: bool
     forward: float
     backward: float
+    is_proposal: bool = False
 
 
 def find_strokes(mask: Mask) -> Strokes | None:
@@ -170,9 +174,14 @@ def candidates(strokes: Strokes) -> Iterator[Candidate]:
         if not pieces and not len(strokes.dots):
             continue
         curves = _polished(pieces, strokes, apart)
-        sketch = _to_sketch(curves)
+        sketch = to_sketch(curves)
         if len(sketch):
             yield score(sketch, strokes, noise)
+
+
+def proposal_bonus(strokes: Strokes) -> float:
+    """What a proposal scores beside how it explains the ink; nothing in exact drawings, where the ink decides."""
+    return 0.0 if find_tremor(strokes) < _MAX_EXACT_TREMOR else _PRICES.proposal
 
 
 def _costs(strokes: Strokes, noise: float) -> Costs:
@@ -190,7 +199,8 @@ def _polished(pieces: list[Piece], strokes: Strokes, apart: float) -> list[Curve
     return polish(curves, joints, touches, Levels(0.6 * apart * strokes.size, 1.2 * apart))
 
 
-def _to_sketch(curves: list[Curve]) -> Sketch:
+def to_sketch(curves: list[Curve]) -> Sketch:
+    """The primitives of curves, without those that are none."""
     primitives = []
     for curve in curves:
         try:

@@ -18,6 +18,8 @@ from sketchdnn.geometry import MM_PER_UNIT, Sketch, bounds
 
 from .candidates import Candidate, Strokes, candidates, find_skew, find_strokes
 from .ink import Ink, find_ink
+from .proposals import Propose, proposed
+from .raster import rasterize
 from .reading import Picture, read_picture
 from .skeleton import MAX_SKELETON
 
@@ -70,6 +72,7 @@ class TraceResult:
         dof: Degrees of freedom.
         candidates: The number of candidates that were compared.
         warning: What was not done.
+        is_proposal: Whether the best candidate is one that a network proposed.
     """
 
     sketch: Sketch
@@ -82,14 +85,18 @@ class TraceResult:
     dof: int
     candidates: int
     warning: str | None = None
+    is_proposal: bool = False
 
 
-def trace(source: str | Path | bytes | Picture, options: TraceOptions | None = None) -> TraceResult:
+def trace(
+    source: str | Path | bytes | Picture, options: TraceOptions | None = None, propose: Propose | None = None
+) -> TraceResult:
     """Trace a photo, scan or screenshot of a drawing.
 
     Args:
         source: A file, the content of a file, or an array of RGB pixels.
         options: Size, units and the like.
+        propose: Proposes further candidates for a raster of the ink, as the model of `generation.trace` does.
 
     Raises:
         SketchError: If it is no picture, or shows no drawing.
@@ -103,6 +110,9 @@ def trace(source: str | Path | bytes | Picture, options: TraceOptions | None = N
     best = max(found, key=lambda each: each.score)
     if best.is_tangle:
         raise SketchError(_NO_DRAWING)
+    if propose is not None and len(best.sketch) <= _FEW:
+        found += _proposals(ink, propose)
+        best = max(found, key=lambda each: each.score)
     constrained = _constrained(best, options)
     box = bounds(best.sketch)
     scale = options.size / max(box.size, 1e-9)
@@ -114,7 +124,7 @@ def trace(source: str | Path | bytes | Picture, options: TraceOptions | None = N
     raw = replace(best.sketch.moved(scale, by), units=options.units)
     return TraceResult(
         final, raw, ink.picture, to_picture, ink.to_source, best.noise, best.backward, constrained.dof, len(found),
-        constrained.warning,
+        constrained.warning, best.is_proposal,
     )  # fmt: skip
 
 
@@ -147,6 +157,15 @@ def find_candidates(ink: Ink) -> list[Candidate]:
     if not found:
         raise SketchError(_NO_DRAWING)
     return found
+
+
+def _proposals(ink: Ink, propose: Propose) -> list[Candidate]:
+    """Candidates from another source than the strokes, fitted to the strokes at the likeliest threshold."""
+    strokes = _strokes(ink, ink.thresholds[0])
+    if strokes is None:
+        return []
+    raster = rasterize(ink.mask(ink.thresholds[0]))
+    return list(proposed(propose(raster), raster, strokes))
 
 
 def _constrained(candidate: Candidate, options: TraceOptions) -> ConstrainResult:

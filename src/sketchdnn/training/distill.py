@@ -158,7 +158,7 @@ class DistillRun(Run):
 
     def _identity(self) -> dict[str, Any]:
         settings = {**asdict(self.distill), "student_steps": list(self.distill.student_steps)}
-        return {**super()._identity(), "distillation": settings, "teacher": _weights_hash(self.teacher)}
+        return {**super()._identity(), "distillation": settings, "teacher": weights_hash(self.teacher)}
 
 
 def ode_endpoints(teacher: SketchDNNSystem, noise: SketchBatch, steps: int = _TEACHER_STEPS) -> SketchBatch:
@@ -240,7 +240,8 @@ def _make_student(teacher: SketchDNNSystem, request: DistillRequest) -> SketchDN
     return student
 
 
-def _weights_hash(system: System) -> str:
+def weights_hash(system: System) -> str:
+    """A hash of the weights of a system, for the identity of runs that start from it."""
     digest = hashlib.blake2b(digest_size=8)
     for weight in system.state_dict().values():
         digest.update(weight.detach().cpu().numpy().tobytes())

@@ -52,7 +52,7 @@ class Objective(nn.Module):
         quantile = choices[:, 1].double()
         if self.config.stratified:
             quantile = (quantile + positions) / self.config.batch_size
-        loss = self.system.loss(x0, _timesteps_at(quantile, self.cdf), from_flat(noise), mask)
+        loss = self.system.loss(x0, timesteps_at(quantile, self.cdf), from_flat(noise), mask)
         return torch.stack([loss.params_per_sample, loss.kind_per_sample, loss.construction_per_sample])
 
     def clean_batch(
@@ -138,7 +138,7 @@ def _log_uniform(num_steps: int, low: float, high: float) -> Float[Tensor, " ste
     return _cumulative(density)
 
 
-def _timesteps_at(quantile: Float[Tensor, " batch"], cdf: Float[Tensor, " steps"]) -> Int[Tensor, " batch"]:
+def timesteps_at(quantile: Float[Tensor, " batch"], cdf: Float[Tensor, " steps"]) -> Int[Tensor, " batch"]:
     """The timesteps t in 1..T at quantiles in [0, 1); a timestep of zero weight is never selected."""
     below = torch.searchsorted(cdf, quantile * cdf[-1], right=True)
     # A product that is rounded up to the total belongs to the last timestep with a weight.
