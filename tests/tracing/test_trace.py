@@ -9,23 +9,14 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 from support.commands import refused, run
+from support.pictures import HEIGHT, WIDTH
+from support.pictures import plate_picture as plate
 
 from sketchdnn import read
 from sketchdnn.errors import SketchError
 from sketchdnn.geometry import Circle, ConstraintType, Line, Sketch, bounds, profile
 from sketchdnn.tracing import TraceOptions, TraceResult, overlay, trace
 from sketchdnn.tracing.skeleton import stroke_graph, thin
-
-WIDTH, HEIGHT = 700, 500
-
-
-def plate(ground: int = 255, ink: int = 0) -> Image.Image:
-    """A rectangle of 400 by 260 pixels with a circle of radius 75."""
-    image = Image.new("L", (WIDTH, HEIGHT), ground)
-    pen = ImageDraw.Draw(image)
-    pen.rectangle((150, 120, 550, 380), outline=ink, width=4)
-    pen.ellipse((250, 180, 400, 330), outline=ink, width=4)
-    return image
 
 
 def pixels(image: Image.Image) -> np.ndarray:
