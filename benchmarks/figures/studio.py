@@ -171,7 +171,9 @@ def _trace(studio: Studio) -> None:
     """A photo of a drawing, traced."""
     page = studio.page
     page.click("#view-sketch")
-    page.locator("#picture").set_input_files({"name": "bracket.jpg", "mimeType": "image/jpeg", "buffer": photo(BRACKET)})
+    page.locator("#picture").set_input_files(
+        {"name": "bracket.jpg", "mimeType": "image/jpeg", "buffer": photo(BRACKET)}
+    )
     page.wait_for_selector("#trace-figure svg")
     studio.wait_for_inspection()
     hush(studio)
