@@ -39,6 +39,8 @@ _IN_TERMINAL = ("pictures", "n", "primitive F1", "Chamfer", "closed", "refused",
 _CONSTRAINT_COLUMNS = (
     "pictures", "n", "primitive F1", "constraint F1", "recalled", "right", "F1 of the same relations", "fully recalled"
 )  # fmt: skip
+# The width of curves on a sheet, in pixels before it is reduced.
+_SHEET_WIDTH = 4
 # Pictures that a process takes at a time.
 _CHUNK = 4
 
@@ -328,7 +330,7 @@ def _pair(number: int, case: Case) -> Picture:
         after = np.full_like(picture, 230)
     else:
         to_source = case.result.to_source @ case.result.to_picture
-        after = draw_over(picture, case.result.sketch, to_source / to_source[2, 2])
+        after = draw_over(picture, case.result.sketch, to_source / to_source[2, 2], _SHEET_WIDTH)
     image = Image.fromarray(np.pad(np.hstack((picture, after)), ((34, 4), (4, 4), (0, 0)), constant_values=225))
     words = f"{number}: F1 {case.agreement.f1:.0%}" if case.agreement else f"{number}: refused"
     ImageDraw.Draw(image).text((10, 5), words, fill=(40, 40, 40), font=ImageFont.load_default(22))
