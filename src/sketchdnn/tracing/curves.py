@@ -148,13 +148,18 @@ def _corners(at: Places, reach: int) -> NDArray[np.int64]:
     """The rows of a path where it turns most, as seen over `reach` rows both ways."""
     if len(at) < 2 * reach + 2:
         return np.zeros(0, np.int64)
-    middle = at[reach:-reach]
-    before, after = middle - at[: -2 * reach], at[2 * reach :] - middle
-    cross = before[:, 0] * after[:, 1] - before[:, 1] * after[:, 0]
-    turn = np.abs(np.arctan2(cross, (before * after).sum(1)))
+    turn = turns(at, reach)
     around = np.lib.stride_tricks.sliding_window_view(np.pad(turn, reach), 2 * reach + 1).max(axis=1)
     rows = np.flatnonzero((turn == around) & (turn > _MIN_TURN))
     return rows[np.argsort(-turn[rows])[:_MAX_CORNERS]] + reach
+
+
+def turns(at: Places, reach: int) -> Floats:
+    """How far a path turns, in radians, at each row but the first and the last `reach`, seen over so many rows."""
+    middle = at[reach:-reach]
+    before, after = middle - at[: -2 * reach], at[2 * reach :] - middle
+    cross = before[:, 0] * after[:, 1] - before[:, 1] * after[:, 0]
+    return np.asarray(np.abs(np.arctan2(cross, (before * after).sum(1))))
 
 
 def _cost_matrices(at: Places, along: Floats, nodes: NDArray[np.int64], costs: Costs) -> tuple[Floats, Floats]:

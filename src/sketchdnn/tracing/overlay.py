@@ -36,9 +36,7 @@ def overlay(result: TraceResult, side_by_side: bool = False) -> Image:
     return Image.fromarray(np.hstack((result.picture, drawn)) if side_by_side else drawn)
 
 
-def draw_over(
-    picture: Picture, sketch: Sketch, to_picture: NDArray[np.float64], width: int | None = None
-) -> Picture:
+def draw_over(picture: Picture, sketch: Sketch, to_picture: NDArray[np.float64], width: int | None = None) -> Picture:
     """A picture, paled, with a sketch drawn over it.
 
     Args:
