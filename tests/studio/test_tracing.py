@@ -232,6 +232,15 @@ def test_pasted_screenshot_and_opened_picture_are_traced(studio: Studio, tmp_pat
     assert len(studio.sketch()) == 5
 
 
+@pytest.mark.parametrize(("name", "mime"), [("plate.dxf", "image/vnd.dxf"), ("plate.svg", "image/svg+xml")])
+def test_drawing_with_a_type_of_pictures_is_opened(studio: Studio, tmp_path: Path, name: str, mime: str) -> None:
+    plate().save(tmp_path / name)
+    give(studio, (tmp_path / name).read_bytes(), name, "drop", mime)
+    expect(studio.page.locator("#sketch-name")).to_have_text(name)
+    assert len(studio.sketch()) == 5
+    expect(studio.page.locator("#trace-result")).to_be_hidden()
+
+
 def test_button_asks_for_a_picture_in_both_views(studio: Studio) -> None:
     page = studio.page
     for button in ("#trace-picture", "#choose-picture", "#trace-picture"):

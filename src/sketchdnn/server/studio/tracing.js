@@ -8,7 +8,9 @@ import { formatNumber, parseLength } from "./quantity.js";
 import { describe, nameOf, normalized, scaled } from "./sketch.js";
 import { store } from "./store.js";
 
+// Pictures by name and by type. Others that no server reads get its sentence; DXF has a type of pictures, too.
 const PICTURE = /\.(png|jpe?g|jfif|bmp|tiff?|pdf|webp|gif|heic|heif)$/i;
+const PICTURE_TYPE = /^image\/(png|jpeg|bmp|tiff|webp|gif|heic|heif)$/;
 const UNITS = "mm";
 const SIZE = "100";
 const input = byId("picture");
@@ -56,7 +58,7 @@ export function takeLimits(info) {
 }
 
 /** Whether a file is traced, and not read as a drawing. */
-export const isPicture = (file) => (file.type.startsWith("image/") && !file.type.startsWith("image/svg")) || PICTURE.test(file.name);
+export const isPicture = (file) => PICTURE.test(file.name) || PICTURE_TYPE.test(file.type);
 
 /** Open the panel and ask for a picture. */
 export function choosePicture() {
