@@ -92,6 +92,7 @@ def tangle() -> bytes:
 
 PHOTO = encoded(plate_picture(), "jpeg")
 NOTHING = encoded(color_photo(), "jpeg")
+# With a part of the sentence that refuses it; "" where it depends on the machine whether it is refused or traced.
 HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
     "one pixel": (lambda: encoded(Image.new("RGB", (1, 1))), "too small"),
     "blank": (lambda: encoded(Image.new("L", (400, 300), 255)), "no drawing"),
@@ -112,14 +113,16 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_hostile_picture_is_refused_with_a_sentence_within_limits(server: RunningServer, name: str) -> None:
+def test_hostile_picture_is_answered_within_limits(server: RunningServer, name: str) -> None:
     make, reason = HOSTILE[name]
     content = make()
     start = time.monotonic()
-    status, sentence = server.refused("/trace", content=content)
+    response = server.post("/trace", content=content)
     assert time.monotonic() - start < 25
-    assert status in (400, 413, 504), sentence
-    assert reason in sentence.lower()
+    if reason or response.status_code != 200:
+        status, sentence = error_of(response)
+        assert status in (400, 413, 504), sentence
+        assert reason in sentence.lower()
     assert server.ok("/trace", content=PLATE)["dof"] == 7
 
 
