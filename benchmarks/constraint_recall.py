@@ -28,7 +28,7 @@ HOLDS, RIGHT = 1e-6, 1e-4
 DEPENDENT = 1e-5
 ON_CURVE = "on or along"
 # Dimensions, and constraints that only the file's program can evaluate, are not inferred.
-_NOT_INFERRED = LENGTHS | {ConstraintType.ANGLE, ConstraintType.FIX, ConstraintType.OTHER}
+NOT_INFERRED = LENGTHS | {ConstraintType.ANGLE, ConstraintType.FIX, ConstraintType.OTHER}
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +221,7 @@ def measure_file_recall(sketches: Sequence[Sketch]) -> list[FileRecall]:
 def _measure_files(sketches: Sequence[Sketch], with_repair: bool, origin: bool) -> FileRecall:
     true, inferred = [0, 0], [0, 0]
     for sketch in sketches:
-        candidates = [c for c in sketch.constraints if c.type not in _NOT_INFERRED]
+        candidates = [c for c in sketch.constraints if c.type not in NOT_INFERRED]
         result = constrain(replace(sketch, constraints=()), ConstrainOptions(repair=with_repair, origin=origin)).sketch
         if len(result) != len(sketch):
             continue

@@ -18,7 +18,7 @@ from scipy.spatial import cKDTree
 
 from sketchdnn.drawing import PRECISE, draw
 from sketchdnn.errors import GeometryError
-from sketchdnn.geometry import TAU, Arc, Circle, Line, Point, Primitive, Sketch, Vec
+from sketchdnn.geometry import TAU, Arc, Circle, Kind, Line, Point, Primitive, Sketch, Vec
 from sketchdnn.representation import encode
 
 Floats = NDArray[np.float64]
@@ -81,33 +81,51 @@ def levels(values: Floats) -> Floats:
     return np.asarray(np.round((values + 1) / 2 * (LEVELS - 1)))
 
 
-def compare(truth: Sketch, found: Sketch) -> Agreement:
-    """The scores of a result. Both sketches are in the coordinates of the original, the larger side from −1 to 1."""
-    own, other = ([(p.kind, [levels(v) for v in parameters(p)]) for p in s] for s in (truth, found))
-    fits = np.zeros((len(own), len(other)), bool)
-    tokens = np.zeros((len(own), len(other)))
-    distance = np.full((len(own), len(other)), 1e3)
+class Match(NamedTuple):
+    """A primitive of the original and one of the result; whether start and end are swapped."""
+
+    truth: int
+    found: int
+    is_turned: bool
+
+
+def match(truth: Sketch, found: Sketch) -> list[Match]:
+    """Which primitives of a result are those of the original: same kind, every parameter within 5 levels."""
+    own, other = _leveled(truth), _leveled(found)
+    distance = np.full((len(own), len(other)), np.inf)
+    turned = np.zeros(distance.shape, bool)
     for i, (kind, values) in enumerate(own):
         for j, (other_kind, others) in enumerate(other):
-            same_flag = truth.primitives[i].construction == found.primitives[j].construction
-            tokens[i, j] = same_flag
             if kind is other_kind:
-                off = [np.abs(values[0] - v) for v in others]
-                fits[i, j] = any((d <= MAX_LEVELS).all() for d in off)
-                tokens[i, j] += 1 + max(int((d == 0).sum()) for d in off)
-                distance[i, j] = min(float(d.max()) for d in off)
-    hits = flags = 0
-    if fits.size:
-        i, j = linear_sum_assignment(np.where(fits, distance, 1e6))
-        for a, b in zip(i.tolist(), j.tolist(), strict=True):
-            if fits[a, b]:
-                hits += 1
-                flags += truth.primitives[a].construction == found.primitives[b].construction
+                off = [float(np.abs(values[0] - v).max()) for v in others]
+                distance[i, j], turned[i, j] = min(off), int(np.argmin(off)) == 1
+    fits = distance <= MAX_LEVELS
+    if not fits.any():
+        return []
+    pairs = zip(*linear_sum_assignment(np.where(fits, distance, 1e6)), strict=True)
+    return [Match(int(i), int(j), bool(turned[i, j])) for i, j in pairs if fits[i, j]]
+
+
+def compare(truth: Sketch, found: Sketch) -> Agreement:
+    """The scores of a result. Both sketches are in the coordinates of the original, the larger side from −1 to 1."""
+    own, other = _leveled(truth), _leveled(found)
+    tokens = np.zeros((len(own), len(other)))
+    for i, (kind, values) in enumerate(own):
+        for j, (other_kind, others) in enumerate(other):
+            tokens[i, j] = truth.primitives[i].construction == found.primitives[j].construction
+            if kind is other_kind:
+                tokens[i, j] += 1 + max(int((values[0] == v).sum()) for v in others)
+    pairs = match(truth, found)
+    flags = sum(truth.primitives[p.truth].construction == found.primitives[p.found].construction for p in pairs)
     i, j = linear_sum_assignment(-tokens)
     all_tokens = sum(2 + len(values[0]) for _, values in own)
     exact = int(tokens[i, j].sum())
     chamfer = _chamfer(truth, found)
-    return Agreement(hits, len(own), len(other), flags, exact, all_tokens, chamfer, _mse(truth, found))
+    return Agreement(len(pairs), len(own), len(other), flags, exact, all_tokens, chamfer, _mse(truth, found))
+
+
+def _leveled(sketch: Sketch) -> list[tuple[Kind, list[Floats]]]:
+    return [(p.kind, [levels(values) for values in parameters(p)]) for p in sketch]
 
 
 def places(sketch: Sketch) -> Floats:

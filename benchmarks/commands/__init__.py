@@ -35,7 +35,7 @@ RawSamples = Annotated[
 ]
 
 # Options that say where files are, not what is measured.
-_NOT_SHOWN = {"out", "sheet", "cache", "sample_only", "samples"}
+_NOT_SHOWN = {"out", "cache", "workers", "sample_only", "samples"}
 
 
 def command_line(context: typer.Context, **resolved: object) -> str:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
+import torch
 from PIL import Image
 from playwright.sync_api import Browser
 
 from benchmarks.studio_driver import Studio, browsing, serving
-from sketchdnn.geometry import Line, Sketch
+from sketchdnn.drawing import PHOTO, draw
+from sketchdnn.geometry import Arc, Circle, Line, Sketch, Vec, bounds
 from sketchdnn.io import atomic_write
+from sketchdnn.representation import encode
 
 Scheme = Literal["light", "dark"]
 DESKTOP, PHONE = (1280, 720), (390, 844)
@@ -20,6 +26,23 @@ DESKTOP, PHONE = (1280, 720), (390, 844)
 _COLORS = 256
 # An open outline, as a person would draw it to have it completed.
 OUTLINE = Sketch((Line((0, 40), (0, 0)), Line((0, 0), (80, 0)), Line((80, 0), (80, 25))), units="mm")
+
+# A bracket, as a person would draw it on paper.
+BRACKET = Sketch(
+    (
+        Line((0, 0), (80, 0)),
+        Line((80, 0), (80, 30)),
+        Arc((60, 30), 20, 0, math.pi / 2),
+        Line((60, 50), (0, 50)),
+        Line((0, 50), (0, 0)),
+        Circle((58, 28), 9),
+        Circle((18, 25), 6),
+    ),
+    units="mm",
+)
+_PHOTO_SIDE = 900
+# Of a photo that is traced well; docs/tracing.md has the share of those that are.
+_PHOTO_SEED = 24
 
 
 def write_studio(out: Path, program: str = "/usr/bin/chromium") -> Iterator[Path]:
@@ -47,10 +70,12 @@ def _open(browser: Browser, url: str, size: tuple[int, int], scheme: Scheme) -> 
 
 
 def write_picture(studio: Studio, path: Path) -> Path:
-    """Write what the page shows, with few colors and without the message of the last step."""
+    """Write what the page shows, without the message of the last step; with few colors, unless it shows a photo."""
     studio.settle()
     with Image.open(BytesIO(studio.page.screenshot())) as image:
-        small = image.convert("RGB").quantize(_COLORS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+        small = image.convert("RGB")
+    if not studio.page.locator("#trace-figure image").is_visible():
+        small = small.quantize(_COLORS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
     with atomic_write(path) as temporary:
         small.save(temporary, format="png", optimize=True)
     if studio.faults:
@@ -80,11 +105,16 @@ def _main_views(studio: Studio) -> Iterator[str]:
     studio.open_sketch(OUTLINE, "Open outline")
     _complete(studio)
     yield "complete"
+    _trace(studio)
+    yield "trace"
 
 
 def _desktop_views(studio: Studio) -> Iterator[str]:
     page = studio.page
     yield from _main_views(studio)
+    yield from _freehand(studio)
+    studio.open_sketch(OUTLINE, "Open outline")
+    _complete(studio)
     page.locator("#completions .tile-main").first.click()
     studio.wait_for_inspection()
     page.click("#tab-constrain")
@@ -135,6 +165,63 @@ def _drawing(studio: Studio) -> Iterator[str]:
     yield "draw"
     page.keyboard.press("Escape")
     page.keyboard.press("Escape")
+
+
+def _trace(studio: Studio) -> None:
+    """A photo of a drawing, traced."""
+    page = studio.page
+    page.click("#view-sketch")
+    page.locator("#picture").set_input_files(
+        {"name": "bracket.jpg", "mimeType": "image/jpeg", "buffer": photo(BRACKET)}
+    )
+    page.wait_for_selector("#trace-figure svg")
+    studio.wait_for_inspection()
+    hush(studio)
+
+
+def photo(sketch: Sketch, seed: int = _PHOTO_SEED) -> bytes:
+    """A photo of a drawing by hand on paper, as a JPEG."""
+    (low_x, low_y), (high_x, high_y) = bounds(sketch).low, bounds(sketch).high
+    middle = (-(low_x + high_x) / 2, -(low_y + high_y) / 2)
+    rows = encode([sketch.moved(1.0, middle).moved(2 / bounds(sketch).size)])
+    tensors = (torch.from_numpy(rows.kind.astype(np.int64)), torch.from_numpy(rows.construction))
+    generator = torch.Generator().manual_seed(seed)
+    gray = draw(*tensors, torch.from_numpy(rows.params), replace(PHOTO, size=_PHOTO_SIDE), generator).gray[0]
+    content = BytesIO()
+    Image.fromarray((255 * gray.numpy()).round().astype(np.uint8)).save(content, format="jpeg", quality=90)
+    return content.getvalue()
+
+
+def _freehand(studio: Studio) -> Iterator[str]:
+    """Strokes by hand before they are traced."""
+    page = studio.page
+    page.click("#new")
+    page.click("[data-tool=freehand]")
+    corners = [studio.stage(x, y) for x, y in ((0.2, 0.3), (0.78, 0.28), (0.8, 0.75), (0.21, 0.76))]
+    for number, corner in enumerate(corners):
+        end = corners[(number + 1) % len(corners)]
+        _stroke(studio, [_between(corner, end, k / 30, 4 * math.sin(k / 9 + 2 * number)) for k in range(31)])
+    x, y = studio.stage(0.42, 0.52)
+    turns = [0.3 + math.tau * k / 50 for k in range(51)]
+    _stroke(studio, [(x + 66 * math.cos(a), y + 62 * math.sin(a)) for a in turns])
+    yield "freehand"
+    page.keyboard.press("Escape")
+
+
+def _between(start: Vec, end: Vec, share: float, off: float) -> Vec:
+    """A place on the way, moved across it."""
+    (a, b), (c, d) = start, end
+    length = math.dist(start, end)
+    return (a + (c - a) * share - off * (d - b) / length, b + (d - b) * share + off * (c - a) / length)
+
+
+def _stroke(studio: Studio, places: list[Vec]) -> None:
+    mouse = studio.page.mouse
+    mouse.move(*places[0])
+    mouse.down()
+    for place in places[1:]:
+        mouse.move(*place)
+    mouse.up()
 
 
 def _auto_constrain(studio: Studio) -> None:

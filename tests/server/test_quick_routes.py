@@ -181,7 +181,7 @@ def test_answers_are_sent_with_headers_that_protect_the_page(server: RunningServ
 
 def test_openapi_describes_every_route_with_its_errors(server: RunningServer) -> None:
     openapi = server.get("/openapi.json").json()
-    routes = {"drag", "solve", "inspect", "constrain", "repair", "read", "export", "health", "info", "metrics"}
+    routes = {"drag", "solve", "inspect", "constrain", "repair", "read", "trace", "export", "health", "info", "metrics"}
     routes |= {"generate", "variations", "complete", "trajectory", "jobs/{job_id}"}
     assert set(openapi["paths"]) == {f"/api/v1/{name}" for name in routes}
     for path in openapi["paths"].values():

@@ -1,52 +1,22 @@
 """Pictures that show nothing, are damaged or are made to exhaust memory: one sentence, exit code 2, bounded memory."""
 
-import struct
 import subprocess
 import sys
-import zlib
 from collections.abc import Callable
 from contextlib import suppress
-from io import BytesIO
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 from support.commands import program, refused
+from support.pictures import color_photo, encoded, white_png
 
 from sketchdnn.errors import SketchError
 from sketchdnn.tracing import opencv as opencv_module
 from sketchdnn.tracing import read_picture, trace
 
 RNG = np.random.default_rng(0)
-
-
-def encoded(image: Image.Image, suffix: str = "png") -> bytes:
-    file = BytesIO()
-    image.save(file, format=suffix)
-    return file.getvalue()
-
-
-def white_png(width: int, height: int) -> bytes:
-    """A PNG of one bit a pixel that takes a few kilobytes."""
-
-    def chunk(name: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
-
-    packer = zlib.compressobj(9)
-    bands = min(height, 10_000) // 100  # a decoder that goes on after the header has enough to do
-    rows = b"".join(packer.compress(bytes(1 + (width + 7) // 8) * 100) for _ in range(bands)) + packer.flush()
-    header = struct.pack(">IIBBBBB", width, height, 1, 0, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
-
-
-def color_photo() -> Image.Image:
-    """Smooth patches of many sizes and colors."""
-    layers = np.zeros((480, 640, 3))
-    for step in (4, 12, 40, 120):
-        cells = Image.fromarray(RNG.integers(0, 256, (480 // step + 2, 640 // step + 2, 3), dtype=np.uint8))
-        layers += np.asarray(cells.resize((640, 480), Image.Resampling.BICUBIC), float) * step**0.5
-    return Image.fromarray((255 * (layers - layers.min()) / np.ptp(layers)).astype(np.uint8))
 
 
 def grain() -> Image.Image:

@@ -9,23 +9,14 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 from support.commands import refused, run
+from support.pictures import HEIGHT, WIDTH
+from support.pictures import plate_picture as plate
 
 from sketchdnn import read
 from sketchdnn.errors import SketchError
 from sketchdnn.geometry import Circle, ConstraintType, Line, Sketch, bounds, profile
 from sketchdnn.tracing import TraceOptions, TraceResult, overlay, trace
 from sketchdnn.tracing.skeleton import stroke_graph, thin
-
-WIDTH, HEIGHT = 700, 500
-
-
-def plate(ground: int = 255, ink: int = 0) -> Image.Image:
-    """A rectangle of 400 by 260 pixels with a circle of radius 75."""
-    image = Image.new("L", (WIDTH, HEIGHT), ground)
-    pen = ImageDraw.Draw(image)
-    pen.rectangle((150, 120, 550, 380), outline=ink, width=4)
-    pen.ellipse((250, 180, 400, 330), outline=ink, width=4)
-    return image
 
 
 def pixels(image: Image.Image) -> np.ndarray:
@@ -129,6 +120,34 @@ def test_crossing_strokes_are_not_cut_and_arcs_are_found() -> None:
     assert kinds(result.sketch) == {"line": 2, "arc": 1}
     (arc,) = (p for p in result.sketch if p.kind.label == "arc")
     assert arc.sweep == pytest.approx(math.pi, abs=0.1)
+
+
+def test_corners_of_a_long_outline_are_not_cut_by_small_pieces() -> None:
+    corners = [(60, 420), (400, 435), (440, 330), (480, 240), (560, 450), (640, 430), (600, 60), (300, 90), (90, 60)]
+    image = Image.new("L", (WIDTH, HEIGHT), 255)
+    ImageDraw.Draw(image).line([*corners, corners[0], corners[1]], fill=0, width=6, joint="curve")
+    result = trace(pixels(image), TraceOptions(constrain=False))
+    assert set(kinds(result.sketch)) == {"line"}
+    assert len(result.sketch) in (8, 9)  # two of the sides are nearly in a row
+
+
+@pytest.mark.parametrize("opening", [0.0, 0.15])
+def test_round_stroke_by_hand_is_one_circle(opening: float) -> None:
+    t = np.linspace(0.4, 0.4 + math.tau - opening, 70)
+    radius = 180 * (1 + 0.03 * np.sin(2 * t + 1) + 0.012 * np.sin(5 * t))
+    radius += np.random.default_rng(0).normal(0, 1.5, len(t))
+    radius[-1] = radius[0]
+    image = Image.new("L", (WIDTH, HEIGHT), 255)
+    at = np.column_stack((350 + radius * np.cos(t), 250 + radius * np.sin(t)))
+    ImageDraw.Draw(image).line([tuple(p) for p in at.tolist()], fill=0, width=4, joint="curve")
+    assert kinds(trace(pixels(image)).sketch) == {"circle": 1}
+
+
+@pytest.mark.parametrize("sides", [6, 8, 12])
+def test_polygon_is_no_circle(sides: int) -> None:
+    image = Image.new("L", (WIDTH, HEIGHT), 255)
+    ImageDraw.Draw(image).regular_polygon((350, 250, 220), sides, outline=0, width=5)
+    assert kinds(trace(pixels(image)).sketch) == {"line": sides}
 
 
 def test_corners_drawn_with_gaps_and_overshoot_are_closed() -> None:

@@ -19,6 +19,8 @@ from sketchdnn.generation.generate import SIZE
 from sketchdnn.generation.goals import SCALES
 from sketchdnn.generation.quality import QUALITIES, STEPS
 from sketchdnn.geometry import MM_PER_UNIT, Kind
+from sketchdnn.tracing import TraceOptions
+from sketchdnn.tracing.reading import MAX_PIXELS, SUFFIXES
 
 from . import tasks
 from .limits import Limits
@@ -40,6 +42,7 @@ from .schema import (
     SketchBody,
     SolveAnswer,
     SolveBody,
+    TraceAnswer,
 )
 from .service import Service
 
@@ -124,6 +127,7 @@ async def info(request: Request) -> Response:
                 "primitives": limits.primitives,
                 "drag_primitives": limits.drag_primitives,
                 "upload_bytes": limits.body_bytes,
+                "picture_pixels": MAX_PIXELS,
                 "seconds": limits.job_seconds,
             },
             "defaults": {
@@ -145,6 +149,7 @@ async def info(request: Request) -> Response:
             "write_formats": [
                 {"name": f.name, "suffix": f.suffixes[0], "many": f.multiple_sketches} for f in FORMATS if f.write
             ],
+            "picture_formats": list(SUFFIXES),
             "units": list(MM_PER_UNIT),
             "round": ["auto", "0.1", "0.5", "1", "5", "1/16in"],
         }
@@ -222,6 +227,28 @@ async def read(
     limits: Limits = service.limits
     arguments = data, format, units, limits.read_sketches, limits.read_primitives
     return AsciiJSONResponse(await service.heavy.run(tasks.read, *arguments))
+
+
+@computed.post(
+    "/trace",
+    response_model=TraceAnswer,
+    openapi_extra={"requestBody": {"required": True, "content": _BINARY}},
+)
+async def trace(
+    request: Request,
+    size: Annotated[float, Query(gt=0, lt=1e9, description="The larger side of the drawing, in `units`.")] = 100.0,
+    units: Annotated[str, Query(max_length=10, description="The unit of the sketch.")] = "mm",
+    page: Annotated[int, Query(ge=1, le=100_000, description="The page of a PDF.")] = 1,
+    constrain: Annotated[bool, Query(description="Repair the sketch and infer its constraints.")] = True,
+    close: Annotated[bool, Query(description="Close open outlines of drawings by hand.")] = True,
+) -> Response:
+    """The sketch of a picture: a PNG, JPEG, BMP, TIFF or PDF, whose bytes are the body. The content decides."""
+    service = service_of(request)
+    options = TraceOptions(size, units, page, constrain, close)
+    data = await request.body()
+    if not data:
+        raise SketchError("the picture is empty")
+    return AsciiJSONResponse(await service.heavy.run(tasks.trace, data, options))
 
 
 @computed.post(

@@ -261,6 +261,37 @@ class ReadAnswer(BaseModel):
     notes: list[str]
 
 
+Row = tuple[Number, Number, Number]
+Matrix = Annotated[tuple[Row, Row, Row], Field(description="3 by 3, of homogeneous coordinates.")]
+
+
+class PictureModel(BaseModel):
+    """A picture, with its content in Base64."""
+
+    media_type: Literal["image/jpeg"]
+    data: str
+    width: int
+    height: int
+
+
+class TraceAnswer(BaseModel):
+    """A traced sketch, and the straightened picture.
+
+    `to_picture` maps positions of the sketch to pixels of this picture, with y down, and `to_source` these to pixels
+    of the picture that was sent. `noise` and `distance`, that of ink to curves, are shares of the size.
+    """
+
+    sketch: SketchModel
+    picture: PictureModel
+    to_picture: Matrix
+    to_source: Matrix
+    is_extrudable: bool
+    dof: int
+    noise: float
+    distance: float
+    warning: str | None = None
+
+
 class ModelFacts(BaseModel):
     name: str
     sha256: str
@@ -301,6 +332,7 @@ class InfoAnswer(BaseModel):
     primitives: tuple[int, int]
     read_formats: list[ReadFormat]
     write_formats: list[WriteFormat]
+    picture_formats: list[str]
     units: list[str]
     round: list[str]
 

@@ -64,7 +64,7 @@ class Service:
         quick_calls: Quick calls in work, by the address of their client.
         calls: Makes the work of jobs.
         interactive: Processes that drag, solve, and inspect small sketches.
-        heavy: Processes that read uploads, constrain, repair, export, and inspect large sketches.
+        heavy: Processes that read uploads, trace, constrain, repair, export, and inspect large sketches.
         results: Processes that repair and score results of the model.
     """
 

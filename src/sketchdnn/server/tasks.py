@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import json
 import re
@@ -22,18 +23,21 @@ from sketchdnn.constraints import constrain as constrain_sketch
 from sketchdnn.constraints import drag as drag_part
 from sketchdnn.constraints import repair as repair_sketch
 from sketchdnn.design import score_design
-from sketchdnn.errors import SketchError
+from sketchdnn.errors import FormatError, SketchError
 from sketchdnn.formats import Losses, ReadOptions, find_writer, loads
 from sketchdnn.formats.registry import write
 from sketchdnn.geometry import Constraint, Profile, Sketch, profile
 from sketchdnn.geometry.quantities import parse_step
 from sketchdnn.io import temporary_folder
+from sketchdnn.tracing import TraceOptions
+from sketchdnn.tracing import trace as trace_picture
 
 Record = dict[str, Any]
 # Characters that some system cannot store in the name of a file.
 _UNSAFE = re.compile(r"[^\w\-. ]+", re.ASCII)
 _MAX_NAME = 80
 _SAME_DATE = (1980, 1, 1, 0, 0, 0)
+_JPEG_QUALITY = 85
 
 
 def parse(record: object) -> Sketch:
@@ -152,6 +156,35 @@ def read(data: bytes, name: str, units: str | None, max_sketches: int, max_primi
         notes.insert(0, f"the file has {len(result):,} sketches, of which the first {len(sketches):,} are shown")
     skipped = [{"reason": reason, "count": count} for reason, count in result.skipped.most_common(50)]
     return {"sketches": sketches, "skipped": skipped, "notes": notes}
+
+
+def trace(data: bytes, options: TraceOptions) -> Record:
+    """The sketch of a picture, and the straightened picture with the places of the sketch in it."""
+    from PIL import Image
+
+    try:
+        result = trace_picture(data, options)
+    except FormatError as error:
+        raise SketchError(f"the picture {error.reason}") from (error.__cause__ or error)
+    height, width = result.picture.shape[:2]
+    content = io.BytesIO()
+    Image.fromarray(result.picture).save(content, format="jpeg", quality=_JPEG_QUALITY)
+    return {
+        "sketch": result.sketch.to_dict(),
+        "picture": {
+            "media_type": "image/jpeg",
+            "data": base64.b64encode(content.getvalue()).decode("ascii"),
+            "width": width,
+            "height": height,
+        },
+        "to_picture": result.to_picture.tolist(),
+        "to_source": (result.to_source / result.to_source[2, 2]).tolist(),
+        "is_extrudable": profile(result.sketch).is_extrudable,
+        "dof": result.dof,
+        "noise": result.noise,
+        "distance": result.distance,
+        "warning": result.warning,
+    }
 
 
 def export(

@@ -16,6 +16,9 @@ from .skeleton import Places
 
 Floats = NDArray[np.float64]
 
+# A corner turns at least so far, in radians, over so far a reach both ways, as a share of the size.
+_CORNER_REACH, _MIN_TURN, _MAX_CORNERS = 0.012, 0.35, 60
+
 
 @dataclass(frozen=True, slots=True)
 class Costs:
@@ -120,8 +123,10 @@ def split(at: Places, costs: Costs) -> list[tuple[int, int, bool]]:
         return [(0, total - 1, False)]
     along = np.concatenate(([0.0], np.cumsum(np.hypot(*np.diff(at, axis=0).T))))
     count = int(np.clip(along[-1] / (0.008 * costs.size), 2, 90)) + 1
-    nodes = np.unique(np.searchsorted(along, np.linspace(0, along[-1], count)).clip(0, total - 1))
-    nodes[-1] = total - 1
+    regular = np.searchsorted(along, np.linspace(0, along[-1], count)).clip(0, total - 1)
+    regular[-1] = total - 1
+    # Nodes of a long path are far apart, and a corner between two of them would be cut by a small piece.
+    nodes = np.unique(np.concatenate((regular, _corners(at, max(3, round(_CORNER_REACH * costs.size))))))
     line, arc = _cost_matrices(at, along, nodes, costs)
     cost, is_arc = np.minimum(line, arc), arc < line
     best = np.full(len(nodes), np.inf)
@@ -137,6 +142,24 @@ def split(at: Places, costs: Costs) -> list[tuple[int, int, bool]]:
         found.append((int(nodes[i]), int(nodes[j]), bool(is_arc[i, j])))
         j = i
     return found[::-1]
+
+
+def _corners(at: Places, reach: int) -> NDArray[np.int64]:
+    """The rows of a path where it turns most, as seen over `reach` rows both ways."""
+    if len(at) < 2 * reach + 2:
+        return np.zeros(0, np.int64)
+    turn = turns(at, reach)
+    around = np.lib.stride_tricks.sliding_window_view(np.pad(turn, reach), 2 * reach + 1).max(axis=1)
+    rows = np.flatnonzero((turn == around) & (turn > _MIN_TURN))
+    return rows[np.argsort(-turn[rows])[:_MAX_CORNERS]] + reach
+
+
+def turns(at: Places, reach: int) -> Floats:
+    """How far a path turns, in radians, at each row but the first and the last `reach`, seen over so many rows."""
+    middle = at[reach:-reach]
+    before, after = middle - at[: -2 * reach], at[2 * reach :] - middle
+    cross = before[:, 0] * after[:, 1] - before[:, 1] * after[:, 0]
+    return np.asarray(np.abs(np.arctan2(cross, (before * after).sum(1))))
 
 
 def _cost_matrices(at: Places, along: Floats, nodes: NDArray[np.int64], costs: Costs) -> tuple[Floats, Floats]:

@@ -36,17 +36,18 @@ def overlay(result: TraceResult, side_by_side: bool = False) -> Image:
     return Image.fromarray(np.hstack((result.picture, drawn)) if side_by_side else drawn)
 
 
-def draw_over(picture: Picture, sketch: Sketch, to_picture: NDArray[np.float64]) -> Picture:
+def draw_over(picture: Picture, sketch: Sketch, to_picture: NDArray[np.float64], width: int | None = None) -> Picture:
     """A picture, paled, with a sketch drawn over it.
 
     Args:
         picture: RGB pixels.
         sketch: The sketch.
         to_picture: Maps its coordinates to pixels, 3 by 3.
+        width: Of the curves in pixels; by default it follows from the size of the picture.
     """
     cv2 = opencv()
     canvas = np.ascontiguousarray((0.45 * picture + 0.55 * 255).astype(np.uint8))
-    width = max(1, round(max(picture.shape[:2]) / 300))
+    width = width or max(1, round(max(picture.shape[:2]) / 300))
     scale = abs(float(to_picture[0, 0]))
     for number, p in enumerate(sketch):
         color = tuple(bytes.fromhex(PALETTE[number % len(PALETTE)][1:]))

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from .curves import Costs, Fit, Floats, angles_along, fit_circle, fit_line, sharpest, split
+from .curves import Costs, Fit, Floats, angles_along, fit_circle, fit_line, sharpest, split, turns
 from .skeleton import Places, Stroke, StrokeGraph
 
 # More pieces are too many to compare.
@@ -24,6 +24,11 @@ _STEP = 0.006
 _MAX_DASH, _MAX_DASH_GAP = 0.1, 0.055
 # A circle may lack this share of its turn.
 _MAX_OPEN = 0.12
+# From this noise on, as a share of the size, a round stroke is a circle: its root mean squared deviation is at most
+# this share of the radius, it turns nowhere by so many radians more than a circle does over a part of the turn, and at
+# half of its places at least by this share of what a circle does over a fine part.
+_BY_HAND, _MAX_OVAL, _MAX_KINK = 0.0025, 0.06, 0.3
+_RING_PARTS, _RING_PLACES, _FINE_PARTS, _MIN_BEND = 14, 28, 60, 0.4
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +124,9 @@ class _NodeNumbers:
 
 def _split_stroke(stroke: Stroke, nodes: _NodeNumbers, costs: Costs) -> Iterator[Piece]:
     at = stroke.at
+    if ring := _ring_by_hand(stroke, nodes.degree, costs):
+        yield ring
+        return
     if stroke.is_loop:
         circle = fit_circle(_resampled(at, costs))
         if circle is not None and circle.radius < 2 * costs.size:
@@ -137,6 +145,30 @@ def _split_stroke(stroke: Stroke, nodes: _NodeNumbers, costs: Costs) -> Iterator
         places = _resampled(part, costs)
         fit = (fit_circle(places) if is_arc else None) or fit_line(places)
         yield Piece(places, fit, _path_length(part), between)
+
+
+def _ring_by_hand(stroke: Stroke, degree: dict[int, int], costs: Costs) -> Piece | None:
+    """The circle that a stroke by hand shows: round, without corners, closed or nearly so; None if it shows none."""
+    ends = (stroke.start, stroke.end)
+    is_free = ends[0] == ends[1] or all(degree.get(end, 1) == 1 for end in ends)
+    if costs.noise < _BY_HAND * costs.size or not is_free:
+        return None
+    places = _resampled(stroke.at, costs)
+    if len(places) < _RING_PLACES or math.dist(places[0], places[-1]) > _MAX_OPEN * stroke.length:
+        return None
+    circle = fit_circle(places)
+    if circle is None or circle.mean_square > (_MAX_OVAL * circle.radius) ** 2:
+        return None
+    turned = angles_along(circle, places)
+    is_full = abs(abs(turned[-1] - turned[0]) - math.tau) < _MAX_OPEN * math.tau
+    sharpest_turn = turns(places, len(places) // _RING_PARTS).max()
+    if not is_full or sharpest_turn > math.tau / _RING_PARTS + _MAX_KINK:
+        return None
+    # A polygon is straight at most places.
+    near = max(1, len(places) // _FINE_PARTS)
+    if np.median(turns(places, near)) < _MIN_BEND * math.tau * near / len(places):
+        return None
+    return Piece(places, circle, stroke.length, ends, is_closed=True)
 
 
 def _path_length(at: Places) -> float:

@@ -25,6 +25,8 @@ WORKING_SIDE = 1800
 # A smaller picture holds no drawing.
 MIN_SIDE = 16
 _FORMATS = ("PNG", "JPEG", "BMP", "TIFF")
+# How names of files that are read end; the content decides.
+SUFFIXES = ("png", "jpg", "jpeg", "bmp", "tif", "tiff", "pdf")
 _MAX_ASPECT = 20
 _TOO_MANY = f"has too many pixels; at most {MAX_PIXELS // 10**6} million are read"
 

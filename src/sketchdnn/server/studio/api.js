@@ -59,6 +59,13 @@ export async function readFile(file, format, units) {
   return response.json();
 }
 
+/** The sketch of a picture, and the picture as it was straightened. `options` are those of the call. */
+export async function tracePicture(picture, options, signal) {
+  const query = new URLSearchParams(options);
+  const response = await request(`/trace?${query}`, { body: picture, type: "application/octet-stream", signal });
+  return response.json();
+}
+
 /** A file made of sketches: {blob, name, notes}. */
 export async function exportFile(body) {
   const response = await request("/export", { body: JSON.stringify(body), accept: "*/*" });

@@ -3,12 +3,12 @@
 
 import { annotate } from "./annotations.js";
 import { PARTS, boundsOf, distance, isInBox, nearestOn, pathOf, pointOf } from "./geometry.js";
-import { s } from "./dom.js";
+import { plural, s } from "./dom.js";
 import { formatNumber, roundStep } from "./quantity.js";
-import { describe, describeConstraint } from "./sketch.js";
+import { describe, describeConstraint, unitFactor } from "./sketch.js";
 import { store } from "./store.js";
 
-const LAYERS = ["grid", "curves", "markers", "points", "annotations", "dimensions", "draft"];
+const LAYERS = ["underlay", "grid", "curves", "markers", "points", "annotations", "dimensions", "strokes", "draft"];
 // Dimensions are drawn outside of the sketch.
 const MARGIN = 88;
 const GRID_PIXELS = 22;
@@ -22,7 +22,7 @@ export class Canvas {
   height = 200;
   center = [0, 0];
   scale = 4;
-  /** What the drawing tools show: {primitives, snap, box}. */
+  /** What the drawing tools show: {primitives, snap, box, stroke}. */
   draft = null;
   #requested = false;
   /** The view that was drawn last. */
@@ -30,6 +30,7 @@ export class Canvas {
   #rest = 0;
   #kept = new Map();
   #constraints = null;
+  #picture = null;
   #count = 0;
   /** Whether a person moved the view since the whole sketch was shown. */
   #isMoved = false;
@@ -39,7 +40,7 @@ export class Canvas {
     this.layers = Object.fromEntries(LAYERS.map((name) => [name, svg.appendChild(s("g", { class: `layer-${name}` }))]));
     new ResizeObserver(() => this.#resize()).observe(svg);
     store.on("sketch selection ghost settings hover", () => this.request());
-    store.on("opened", () => this.fit());
+    store.on("opened scaled", () => this.fit());
     store.on("accepted", () => this.#isOutOfView() && this.fit());
     this.#resize();
   }
@@ -71,7 +72,8 @@ export class Canvas {
 
   /** Show the whole sketch. */
   fit() {
-    const box = boundsOf(this.shown().primitives);
+    const strokes = store.strokes.flat().map((at) => ({ type: "point", at }));
+    const box = boundsOf([...this.shown().primitives, ...strokes]);
     this.#isMoved = false;
     const margin = Math.min(MARGIN, 0.2 * Math.min(this.width, this.height));
     const [width, height] = [this.width - 2 * margin, this.height - 2 * margin];
@@ -160,8 +162,10 @@ export class Canvas {
     const { layers } = this;
     this.#drawn = { center: this.center, scale: this.scale };
     for (const layer of Object.values(layers)) layer.removeAttribute("transform");
-    this.svg.setAttribute("aria-label", `Sketch: ${describe(sketch)}`);
+    const strokes = store.strokes.length ? `, ${plural(store.strokes.length, "stroke")} by hand` : "";
+    this.svg.setAttribute("aria-label", `Sketch: ${describe(sketch)}${strokes}`);
     this.#forget(sketch);
+    put(layers.underlay, this.#underlay());
     layers.grid.replaceChildren(...(store.shows.grid ? this.#grid() : []));
     put(layers.curves, this.#curves(sketch));
     layers.markers.replaceChildren(...this.#markers());
@@ -169,6 +173,7 @@ export class Canvas {
     const { marks, dimensions } = this.#annotations(sketch);
     put(layers.annotations, marks);
     this.#keepFocus(() => layers.dimensions.replaceChildren(...dimensions));
+    layers.strokes.replaceChildren(...store.strokes.map((stroke) => strokePath(stroke.map(this.toPixel))));
     layers.draft.replaceChildren(...this.#draft());
   }
 
@@ -216,6 +221,21 @@ export class Canvas {
       s("path", { class: "axis-x", d: `M0 ${y}H${this.width}` }),
       s("path", { class: "axis-y", d: `M${x} 0V${this.height}` }),
     ];
+  }
+
+  /** The picture that the sketch was traced from, where it was. */
+  #underlay() {
+    const { underlay, sketch } = store;
+    if (!underlay || !store.shows.picture) return [];
+    if (this.#picture?.getAttribute("href") !== underlay.href) {
+      this.#picture = s("image", { class: "underlay", href: underlay.href, preserveAspectRatio: "none" });
+    }
+    const factor = unitFactor(underlay.units, sketch.units);
+    const [x, y] = this.toPixel(underlay.corner.map((value) => value * factor));
+    const side = underlay.step * factor * this.scale;
+    const place = { x, y, width: underlay.width * side, height: underlay.height * side };
+    for (const [name, value] of Object.entries(place)) this.#picture.setAttribute(name, value.toFixed(2));
+    return [this.#picture];
   }
 
   #curves(sketch) {
@@ -308,8 +328,9 @@ export class Canvas {
 
   #draft() {
     if (!this.draft) return [];
-    const { primitives = [], snap, box } = this.draft;
+    const { primitives = [], snap, box, stroke } = this.draft;
     const elements = primitives.map((p) => s("path", { class: `curve draft ${p.type}`, d: pathOf(p, this.toPixel, this.scale) }));
+    if (stroke) elements.push(strokePath(stroke));
     if (snap) {
       const [x, y] = this.toPixel(snap.at);
       if (snap.ref) elements.push(s("rect", { class: "snap", x: x - 6, y: y - 6, width: 12, height: 12 }));
@@ -325,6 +346,9 @@ export class Canvas {
     return elements;
   }
 }
+
+/** A stroke by hand, from pixels. */
+const strokePath = (pixels) => s("path", { class: "stroke-by-hand", d: `M${pixels.map((at) => at.map((value) => value.toFixed(1)).join(" ")).join("L")}` });
 
 /** Put elements in the place of those of a layer, if they are others. */
 function put(layer, elements) {

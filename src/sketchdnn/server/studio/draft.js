@@ -9,6 +9,7 @@ export const HINTS = {
   circle: ["Click the center of the circle.", "Click a point of the circle."],
   arc: ["Click the start of the arc.", "Click its end.", "Click a point on the arc."],
   point: ["Click where the point is."],
+  freehand: "Draw strokes by hand, then press Trace.",
 };
 
 /** The constraint that joins a new point to what it snapped to; null for a free point. */

@@ -5,6 +5,7 @@ import { attempt, byId, h, plural, showMessage } from "./dom.js";
 import { showFile } from "./generate.js";
 import { normalized } from "./sketch.js";
 import { store } from "./store.js";
+import { isPicture, traceFile } from "./tracing.js";
 
 // Formats that hold a solid need a height.
 const SOLID = new Set(["step", "stl"]);
@@ -50,8 +51,13 @@ export function setUpFiles() {
   });
 }
 
-/** Read a file on the server; one sketch is opened, several are shown as cards. */
+/** Trace a picture; read any other file on the server: one sketch is opened, several are shown as cards. */
 async function openFile(file) {
+  if (isPicture(file)) {
+    newest = file;
+    await traceFile(file);
+    return;
+  }
   const suffix = /\.(jsonl\.(?:gz|xz)|onshape\.json|corpus\.jsonl|[^.]+)$/i.exec(file.name)?.[1].toLowerCase() ?? "";
   newest = file;
   showMessage(`Reading ${file.name} …`, "busy");

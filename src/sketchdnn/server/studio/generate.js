@@ -7,6 +7,7 @@ import { conditionsOf, writeLink } from "./permalink.js";
 import { picture } from "./picture.js";
 import { describe, normalized } from "./sketch.js";
 import { store } from "./store.js";
+import { choosePicture } from "./tracing.js";
 import { playTrajectory } from "./trajectory.js";
 
 const form = byId("conditions");
@@ -150,7 +151,7 @@ function openSketch(sketch, name) {
 export function emptyMessage() {
   return [
     h("p", {}, "No sketches yet."),
-    h("p", { class: "muted" }, "Choose conditions and press Generate, open a DXF, SVG, FCStd or JSON file, or draw your own."),
-    h("div", { class: "row" }, button("Draw a sketch", () => store.setView("sketch"))),
+    h("p", { class: "muted" }, "Choose conditions and press Generate, open a DXF, SVG, FCStd or JSON file, trace a picture of a drawing, or draw your own."),
+    h("div", { class: "row" }, button("Draw a sketch", () => store.setView("sketch")), button("Trace a picture", choosePicture)),
   ];
 }

@@ -4,7 +4,7 @@ import { byId, h, icon, iconButton, plural } from "./dom.js";
 import { editDimension } from "./dimension.js";
 import { formatNumber } from "./quantity.js";
 import { DIMENSIONS, NEEDS, RELATIONS, relation } from "./relations.js";
-import { describeConstraint, inUnits, isDimension, labelOf, measure, nameOf, refPoint, removeConstraints } from "./sketch.js";
+import { describeConstraint, inUnits, isDimension, labelOf, measure, nameOf, refPoint, removeConstraints, unitFactor } from "./sketch.js";
 import { addRelation } from "./solving.js";
 import { store } from "./store.js";
 
@@ -21,9 +21,16 @@ export function setUpInspector() {
   store.on("committed inspected selection", request);
   store.on("sketch", showSelection);
   store.on("hover", markHover);
-  byId("units").addEventListener("change", (event) => store.commit(inUnits(store.sketch, event.target.value)));
+  byId("units").addEventListener("change", (event) => changeUnits(event.target.value));
   showPalette();
   show();
+}
+
+function changeUnits(units) {
+  const { sketch } = store;
+  const factor = unitFactor(sketch.units, units);
+  const strokes = store.strokes.map((stroke) => stroke.map(([x, y]) => [x * factor, y * factor]));
+  store.commit(inUnits(sketch, units), store.name, sketch, { strokes });
 }
 
 function paletteButton(type) {

@@ -13,10 +13,11 @@ import { setUpSolving } from "./solving.js";
 import { store } from "./store.js";
 import { setUpSuggestions } from "./suggestions.js";
 import { Tools } from "./tools.js";
+import { setUpTracing, takeLimits } from "./tracing.js";
 import { setUpTrajectory } from "./trajectory.js";
 
 const THEME = "sketchdnn-theme";
-const PANELS = ["inspect", "complete", "constrain", "repair"];
+const PANELS = ["inspect", "complete", "constrain", "repair", "trace"];
 const root = document.documentElement;
 
 function setUpTheme() {
@@ -154,7 +155,8 @@ async function readServer() {
   byId("size-units").replaceChildren(...options(info.units));
   byId("size-units").value = "mm";
   byId("count").max = info.limits.count;
-  const suffixes = info.read_formats.flatMap((format) => format.suffixes);
+  takeLimits(info);
+  const suffixes = [...info.read_formats.flatMap((format) => format.suffixes), ...info.picture_formats];
   byId("file").accept = suffixes.map((suffix) => `.${suffix.replace(/^\./, "")}`).join();
 }
 
@@ -178,6 +180,7 @@ setUpDimension(canvas);
 setUpInspector();
 setUpGenerate();
 setUpSuggestions();
+setUpTracing();
 setUpTrajectory();
 setUpFiles();
 setUpShortcuts(canvas, setUpTools(canvas));

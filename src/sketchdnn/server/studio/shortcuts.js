@@ -6,6 +6,7 @@ import { apply } from "./inspector.js";
 import { removeConstraints, removePrimitives, toggleConstruction } from "./sketch.js";
 import { store } from "./store.js";
 import { acceptNumber, complete } from "./suggestions.js";
+import { traceStrokes } from "./tracing.js";
 
 const PAN = 60;
 
@@ -43,6 +44,8 @@ function table(canvas, tools) {
     ["C", "Draw", "Circle", tool("circle"), inSketch],
     ["A", "Draw", "Arc", tool("arc"), inSketch],
     ["P", "Draw", "Point", tool("point"), inSketch],
+    ["B", "Draw", "Draw by hand", tool("freehand"), inSketch],
+    ["Enter", "Draw", "Trace the strokes", traceStrokes, () => isOnCanvas() && store.strokes.length > 0],
     ["X", "Draw", "Construction on or off", () => switchConstruction(tools), inSketch],
     ["Esc", "Draw", "Stop drawing; clear the selection", () => tools.cancel() || store.clearSelection(), inSketch],
     ["Delete", "Edit", "Remove what is selected", removeSelected, inSketch],

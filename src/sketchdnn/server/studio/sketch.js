@@ -84,17 +84,31 @@ export function merged(sketch, indices, part) {
 
 /** The same real size in other units; a sketch without units is taken to be in them. */
 export function inUnits(sketch, units) {
-  const factor = sketch.units ? MM_PER_UNIT[sketch.units] / MM_PER_UNIT[units] : 1;
-  if (factor === 1) return { ...sketch, units };
-  const scaled = (point) => [point[0] * factor, point[1] * factor];
+  return { ...scaled(sketch, unitFactor(sketch.units, units)), units: units || null };
+}
+
+/** How many of one unit the other one is; 1 where one of them is not known. */
+export const unitFactor = (from, to) => (from && to ? MM_PER_UNIT[from] / MM_PER_UNIT[to] : 1);
+
+/** The sketch enlarged about the origin, with its dimensions, and then moved. */
+export function scaled(sketch, factor, [dx, dy] = [0, 0]) {
+  if (factor === 1 && dx === 0 && dy === 0) return sketch;
+  const place = (point) => [point[0] * factor + dx, point[1] * factor + dy];
   const primitives = sketch.primitives.map((primitive) => {
     const changed = { ...primitive };
-    for (const key of ["start", "end", "center", "at"]) if (changed[key]) changed[key] = scaled(changed[key]);
+    for (const key of ["start", "end", "center", "at"]) if (changed[key]) changed[key] = place(changed[key]);
     if ("radius" in changed) changed.radius *= factor;
     return changed;
   });
   const constraints = sketch.constraints.map((c) => (LENGTHS.has(c.type) && c.value != null ? { ...c, value: c.value * factor } : c));
-  return { ...sketch, primitives, constraints, units };
+  return { ...sketch, primitives, constraints };
+}
+
+/** A sketch with the primitives and constraints of another one added. */
+export function addSketch(sketch, other) {
+  const first = sketch.primitives.length;
+  const numberOf = new Map(other.primitives.map((_, index) => [index, first + index]));
+  return addPrimitives(sketch, other.primitives, other.constraints.map((constraint) => renumbered(constraint, numberOf)));
 }
 
 /** What a dimension measures now, in the units of the sketch or radians; null if it cannot be measured. */

@@ -1,6 +1,6 @@
 // The state of the studio: one open sketch with its history and selection. Views subscribe to its events.
 // Events: "sketch" (what is drawn changed, also while it is dragged), "committed" (a step of the history), "inspected",
-// "selection", "hover", "ghost", "tool", "view", "settings", "opened" and "accepted" (show the whole sketch).
+// "selection", "hover", "ghost", "tool", "view", "settings", "opened", "scaled" and "accepted" (show the whole sketch).
 
 import { EMPTY, normalized } from "./sketch.js";
 
@@ -16,12 +16,16 @@ class Store extends EventTarget {
   marked = new Set();
   /** The answer of /inspect for the sketch; null while it is not known. */
   inspection = null;
+  /** Strokes by hand that are not traced yet: lists of positions in the coordinates of the sketch. */
+  strokes = [];
+  /** The picture that the sketch was traced from, and where it lies; see `underlayOf` in tracing.js. */
+  underlay = null;
   /** A suggestion that is drawn over the sketch: {sketch, numGiven}. */
   ghost = null;
   hover = null;
   tool = "select";
   view = "generate";
-  shows = { constraints: true, dimensions: true, grid: true, snap: true };
+  shows = { constraints: true, dimensions: true, grid: true, snap: true, picture: true };
   #past = [];
   #future = [];
 
@@ -41,20 +45,34 @@ class Store extends EventTarget {
     return this.#future.length > 0;
   }
 
-  /** Open another sketch, as one step of the history. */
-  open(sketch, name) {
+  /** Open another sketch, as one step of the history; `underlay` is the picture that it was traced from. */
+  open(sketch, name, underlay = null) {
     this.selection.clear();
     this.marked.clear();
-    this.commit(normalized(sketch), name);
+    this.commit(normalized(sketch), name, this.sketch, { strokes: [], underlay });
     this.emit("opened");
   }
 
-  /** Change the sketch, as one step of the history. */
-  commit(sketch, name = this.name, before = this.sketch) {
-    this.#past.push({ sketch: before, name: this.name });
+  /** Change the sketch, and with it strokes and underlay if they are given, as one step of the history. */
+  commit(sketch, name = this.name, before = this.sketch, { strokes = this.strokes, underlay = this.underlay } = {}) {
+    this.#record(before);
+    this.#set({ sketch: normalized(sketch), name, strokes, underlay });
+  }
+
+  /** Change the strokes, as one step of the history. */
+  setStrokes(strokes) {
+    this.#record(this.sketch);
+    this.#set({ ...this.#state(), strokes });
+  }
+
+  #state() {
+    return { sketch: this.sketch, name: this.name, strokes: this.strokes, underlay: this.underlay };
+  }
+
+  #record(before) {
+    this.#past.push({ ...this.#state(), sketch: before });
     if (this.#past.length > LIMIT) this.#past.shift();
     this.#future = [];
-    this.#set(normalized(sketch), name);
   }
 
   /** Show a sketch while it is dragged; no step of the history. */
@@ -73,13 +91,14 @@ class Store extends EventTarget {
 
   #step(from, to) {
     if (!from.length) return;
-    to.push({ sketch: this.sketch, name: this.name });
-    const { sketch, name } = from.pop();
-    this.#set(sketch, name);
+    to.push(this.#state());
+    this.#set(from.pop());
   }
 
-  #set(sketch, name) {
-    [this.sketch, this.name, this.inspection, this.ghost, this.hover] = [sketch, name, null, null, null];
+  #set({ sketch, name, strokes, underlay }) {
+    if (sketch !== this.sketch) this.inspection = null;
+    [this.ghost, this.hover] = [null, null];
+    Object.assign(this, { sketch, name, strokes, underlay });
     const exists = (key) => Number.parseInt(key, 10) < sketch.primitives.length;
     this.selection = new Set([...this.selection].filter(exists));
     this.marked = new Set([...this.marked].filter((number) => number < sketch.constraints.length));
@@ -91,7 +110,7 @@ class Store extends EventTarget {
 
   #save() {
     try {
-      sessionStorage.setItem(SAVED, JSON.stringify({ sketch: this.sketch, name: this.name }));
+      sessionStorage.setItem(SAVED, JSON.stringify(this.#state()));
     } catch {
       // A sketch too large to keep over a reload.
     }
@@ -101,7 +120,9 @@ class Store extends EventTarget {
   restore() {
     try {
       const saved = JSON.parse(sessionStorage.getItem(SAVED));
-      if (saved?.sketch.primitives.length) this.#set(normalized(saved.sketch), saved.name);
+      const strokes = saved?.strokes ?? [];
+      if (!saved?.sketch.primitives.length && !strokes.length) return;
+      this.#set({ sketch: normalized(saved.sketch), name: saved.name, strokes, underlay: saved.underlay ?? null });
     } catch {
       sessionStorage.removeItem(SAVED);
     }

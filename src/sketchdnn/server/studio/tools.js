@@ -14,6 +14,8 @@ const SNAP_PIXELS = 10;
 const GRID_PIXELS = 6;
 const GUIDE = (3.5 * Math.PI) / 180;
 const WHEEL = 0.0016;
+// Pixels between positions of a stroke by hand.
+const STROKE_STEP = 1.5;
 
 export class Tools {
   #draft = null;
@@ -42,12 +44,12 @@ export class Tools {
   }
 
   #start() {
-    this.#draft = store.tool === "select" ? null : new Draft(store.tool, this.construction);
+    this.#draft = store.tool === "select" || store.tool === "freehand" ? null : new Draft(store.tool, this.construction);
     this.canvas.draft = null;
     this.canvas.svg.dataset.tool = store.tool;
     if (store.tool !== "select") store.setGhost(null);
     this.canvas.request();
-    this.onHint(this.#draft?.hint ?? HINTS.select);
+    this.onHint(this.#draft?.hint ?? HINTS[store.tool]);
   }
 
   /** Stop what is under way: a drag, a chain of lines, then the tool. Returns whether there was any. */
@@ -57,7 +59,7 @@ export class Tools {
     this.#fingers.clear();
     if (action?.kind === "drag") action.drag?.cancel();
     delete this.canvas.svg.dataset.dragging;
-    if (action?.kind === "box" || action?.kind === "drag") {
+    if (action?.kind === "box" || action?.kind === "drag" || action?.kind === "stroke") {
       this.canvas.draft = null;
       this.canvas.request();
       return true;
@@ -78,6 +80,8 @@ export class Tools {
     }
     if (event.button === 1 || event.button === 2 || this.isPanning) {
       this.#action = { kind: "pan", from: pixel };
+    } else if (event.button === 0 && store.tool === "freehand") {
+      this.#action = { kind: "stroke", from: pixel, pixels: [pixel] };
     } else if (event.button === 0) {
       this.#action = this.#draft ? { kind: "draw", from: pixel } : this.#grab(event, pixel);
       if (this.#draft) this.#click(pixel);
@@ -104,6 +108,7 @@ export class Tools {
     const [a, b] = [...this.#fingers.values()];
     if (this.#action?.kind === "drag") this.#action.drag?.cancel();
     delete this.canvas.svg.dataset.dragging;
+    this.canvas.draft = null;
     this.#action = { kind: "pinch", gap: distance(a, b), middle: middleOf(a, b) };
   }
 
@@ -126,6 +131,7 @@ export class Tools {
       this.canvas.request();
     }
     if (action.kind === "drag" && (isFar || action.drag)) this.#moveDrag(action, pixel);
+    if (action.kind === "stroke") this.#moveStroke(action, event);
     return undefined;
   }
 
@@ -136,6 +142,24 @@ export class Tools {
     this.canvas.pan(from[0] - to[0], from[1] - to[1]);
     this.canvas.zoom(gap / (action.gap || 1), middle);
     Object.assign(action, { gap, middle });
+  }
+
+  /** All positions since the last frame belong to a stroke, not only the newest. */
+  #moveStroke(action, event) {
+    const passed = event.getCoalescedEvents?.() ?? [];
+    for (const each of passed.length ? passed : [event]) {
+      const pixel = this.canvas.pixelOf(each);
+      if (distance(action.pixels.at(-1), pixel) >= STROKE_STEP) action.pixels.push(pixel);
+    }
+    this.canvas.draft = { stroke: action.pixels };
+    this.canvas.request();
+  }
+
+  #endStroke({ pixels }) {
+    this.canvas.draft = null;
+    this.canvas.request();
+    const length = pixels.slice(1).reduce((sum, pixel, index) => sum + distance(pixels[index], pixel), 0);
+    if (length > 2 * CLICK_PIXELS) store.setStrokes([...store.strokes, pixels.map(this.canvas.toSketch)]);
   }
 
   #moveDrag(action, pixel) {
@@ -162,6 +186,7 @@ export class Tools {
     if (action.kind === "drag" && action.drag) await this.#endDrag(action.drag);
     if (action.kind === "pan" && action.isClick && !action.add) store.clearSelection();
     if (action.kind === "box") this.#endBox(action, pixel);
+    if (action.kind === "stroke") this.#endStroke(action);
   }
 
   /** The canvas is marked as dragging until the last answer is there. */
@@ -187,6 +212,7 @@ export class Tools {
   }
 
   #hover(event, pixel) {
+    if (store.tool === "freehand") return;
     if (this.#draft) {
       const snap = this.#snap(pixel);
       const primitives = this.#draft.preview(snap);
