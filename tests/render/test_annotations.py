@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support.noisy_sketches import MEANT, PLATE, arbitrarily_constrained
 
@@ -72,6 +72,18 @@ def test_positions_of_midpoint_dimension_and_tangency() -> None:
             assert math.dist(mark.beside.at, where) < 1e-9
 
 
+# Left and right of this circle cost the same.
+_SYMMETRIC = Sketch(
+    (Circle((0, 0), 1),),
+    (
+        Constraint(T.OTHER, (Ref(0, Part.CENTER),), name="Pierce"),
+        Constraint(T.COINCIDENT, (Ref(0),)),
+        Constraint(T.DISTANCE, (Ref(0),), 626.0),
+    ),
+)
+
+
+@example(_SYMMETRIC, 4.0)
 @given(arbitrarily_constrained(), st.floats(-6, 6))
 def test_layout_is_independent_of_scale(sketch: Sketch, magnitude: float) -> None:
     before, after = place_all(sketch), place_all(sketch.moved(2.0 ** round(magnitude)))

@@ -44,7 +44,7 @@ def at(pixels: np.ndarray, view: Frame, point: tuple[float, float]) -> float:
 @given(st.lists(primitives, min_size=1, max_size=6), st.floats(-6, 6), st.sampled_from([64, 160, 333]))
 @settings(max_examples=30)
 def test_ink_along_every_curve(items: list[Primitive], magnitude: float, size: int) -> None:
-    solid = [type(p)(*(getattr(p, name) for name in p.__slots__ if name != "construction")) for p in items]
+    solid = [replace(p, construction=False) for p in items]
     sketch = Sketch(tuple(solid)).moved(10**magnitude)
     view = frame(sketch, size, size, BLACK)
     pixels = ink(png(sketch, size, style=BLACK))

@@ -79,7 +79,8 @@ def test_trajectory_ends_in_the_place_and_size_of_the_sketch(server: RunningServ
 
 def test_events_report_progress_and_every_sketch(server: RunningServer) -> None:
     headers = {"accept": "text/event-stream"}
-    body = {"count": 17, "seed": 3, "steps": 4, "repair": False}
+    # The last sketch takes long enough for a report of progress.
+    body = {"count": 17, "seed": 3, "steps": 40, "repair": False}
     with server.client.stream("POST", f"{API}/generate", json=body, headers=headers) as response:
         assert response.headers["content-type"].startswith("text/event-stream")
         events = events_of(response)
