@@ -72,8 +72,8 @@ def test_positions_of_midpoint_dimension_and_tangency() -> None:
             assert math.dist(mark.beside.at, where) < 1e-9
 
 
-# Left and right of this circle cost the same.
-_SYMMETRIC = Sketch(
+# Its dimension has a longer text in another scale, takes another place, and a mark gets the place that is left.
+_MOVED_BY_A_TEXT = Sketch(
     (Circle((0, 0), 1),),
     (
         Constraint(T.OTHER, (Ref(0, Part.CENTER),), name="Pierce"),
@@ -83,7 +83,7 @@ _SYMMETRIC = Sketch(
 )
 
 
-@example(_SYMMETRIC, 4.0)
+@example(_MOVED_BY_A_TEXT, 4.0)
 @given(arbitrarily_constrained(), st.floats(-6, 6))
 def test_layout_is_independent_of_scale(sketch: Sketch, magnitude: float) -> None:
     before, after = place_all(sketch), place_all(sketch.moved(2.0 ** round(magnitude)))
@@ -91,7 +91,9 @@ def test_layout_is_independent_of_scale(sketch: Sketch, magnitude: float) -> Non
         assert all(0 <= n < len(sketch.constraints) for n in item.mark.numbers)
         assert all(math.isfinite(number) for number in (*item.at, *item.half))
     for item, other in zip(before, after, strict=True):
-        assert math.dist(item.at, other.at) < 1e-6 or item.mark.text != other.mark.text
+        if item.mark.text != other.mark.text:
+            break  # this mark and those after it may take other places
+        assert math.dist(item.at, other.at) < 1e-6
 
 
 SVG = "{http://www.w3.org/2000/svg}"

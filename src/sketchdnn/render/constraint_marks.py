@@ -305,8 +305,7 @@ def arrange_marks(sketch: Sketch, view: Frame, radius: float) -> list[PlacedMark
             at = view.to_pixel(mark.beside.at)
         else:
             positions = enumerate(_positions(mark, view, radius))
-            # Rounded: of positions that cost the same, rounding errors must not choose.
-            at = min((round(paper.cost(at, half) + _DEFERRED_COST * k, 9), at) for k, at in positions)[1]
+            at = min((paper.cost(at, half) + _DEFERRED_COST * k, at) for k, at in positions)[1]
         paper.take(at, half)
         placed.append(PlacedMark(mark, at, half))
     return placed
