@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
 from torch import Tensor, nn
 
 from sketchdnn.data import Dataset
@@ -21,13 +20,12 @@ from sketchdnn.io import exclusive_run, remove_abandoned
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch
 from sketchdnn.representation.loose import has_loose_end
-from sketchdnn.systems import System, from_pretrained, save_pretrained
+from sketchdnn.systems import System, from_pretrained
 from sketchdnn.systems.devices import find_device
-from sketchdnn.systems.pretrained import copy_license_note
 from sketchdnn.systems.sketchdnn import SketchDNNSystem
 from sketchdnn.systems.students import make_student
 
-from .checkpoint import TrainState, write_folder
+from .checkpoint import TrainState
 from .config import RunError, TrainConfig
 from .corpus import Corpus
 from .distill_settings import DistillConfig
@@ -35,7 +33,7 @@ from .distillation import NUM_NOISES, NUM_UNIFORM, DistillObjective
 from .distributed import Ranks
 from .loop import Hooks, Outcome, train
 from .run import Report, Run
-from .start import FOLDERS, MODEL, load_corpora
+from .start import FOLDERS, MODEL, load_corpora, write_model
 from .step import precision, random_numbers
 from .validation import evaluating
 
@@ -200,23 +198,10 @@ def start_distillation(request: DistillRequest) -> Outcome:
             make_run=make_run,
         )
         if outcome.finished:
-            _write_model(teacher, outcome.model, out / MODEL, request)
+            if isinstance(outcome.model, SketchDNNSystem):
+                teacher.attach_student(outcome.model)
+            write_model(teacher, out / MODEL, request.model, eight_bit=request.eight_bit)
     return outcome
-
-
-def _write_model(teacher: SketchDNNSystem, student: System, folder: Path, request: DistillRequest) -> None:
-    """Write the teacher and its student as one model."""
-    if isinstance(student, SketchDNNSystem):
-        teacher.attach_student(student)
-
-    def write(temporary: Path) -> None:
-        save_pretrained(teacher, temporary, eight_bit=request.eight_bit)
-        copy_license_note(request.model, temporary)
-
-    try:
-        write_folder(folder, write)
-    except (OSError, SafetensorError) as error:
-        raise RunError(f"{folder}: the model could not be written ({error}); make room and use --resume") from error
 
 
 def _load_teacher(model: str | Path, device: str) -> SketchDNNSystem:

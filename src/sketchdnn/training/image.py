@@ -10,7 +10,6 @@ from typing import Any
 
 import torch
 from jaxtyping import Float
-from safetensors import SafetensorError
 from torch import Tensor, nn
 
 from sketchdnn.data import Dataset
@@ -19,13 +18,11 @@ from sketchdnn.diffusion.sampling import SamplingOptions, condition_on_image
 from sketchdnn.io import exclusive_run, remove_abandoned
 from sketchdnn.representation import layout
 from sketchdnn.representation.batch import SketchBatch
-from sketchdnn.systems import System, from_pretrained, save_pretrained
+from sketchdnn.systems import System, from_pretrained
 from sketchdnn.systems.devices import find_device
 from sketchdnn.systems.image_conditioned import ImageConditionedSystem, image_tensors, make_image_model
-from sketchdnn.systems.pretrained import copy_license_note
 from sketchdnn.systems.sketchdnn import SketchDNNSystem
 
-from .checkpoint import write_folder
 from .config import RunError, TrainConfig
 from .corpus import Corpus
 from .distill import weights_hash
@@ -34,7 +31,7 @@ from .image_objective import ImageObjective, image_numbers
 from .image_settings import ImageTrainConfig
 from .loop import Hooks, Outcome, train
 from .run import Run
-from .start import FOLDERS, MODEL, load_corpora
+from .start import FOLDERS, MODEL, load_corpora, write_model
 from .step import precision
 from .validation import LEVELS, evaluating
 
@@ -204,7 +201,9 @@ def start_image_training(request: ImageTrainRequest) -> Outcome:
             make_run=partial(ImageRun, image=request.image, trunk=weights_hash(loaded)),
         )
         if outcome.finished:
-            _write_model(loaded, outcome.model, out / MODEL, request)
+            if isinstance(outcome.model, ImageConditionedSystem):
+                loaded.attach_image(outcome.model)
+            write_model(loaded, out / MODEL, request.model, eight_bit=request.eight_bit)
     return outcome
 
 
@@ -217,18 +216,3 @@ def _start_from(system: ImageConditionedSystem, model: Path) -> None:
     if image.image_config != system.image_config or image.rank != system.rank:
         raise RunError(f"{model}: that image encoder has another size; use its settings and --adapter-rank")
     system.load_state_dict(image_tensors(image), strict=False)
-
-
-def _write_model(trunk: SketchDNNSystem, image: System, folder: Path, request: ImageTrainRequest) -> None:
-    """Write the trunk and its image encoder as one model."""
-    if isinstance(image, ImageConditionedSystem):
-        trunk.attach_image(image)
-
-    def write(temporary: Path) -> None:
-        save_pretrained(trunk, temporary, eight_bit=request.eight_bit)
-        copy_license_note(request.model, temporary)
-
-    try:
-        write_folder(folder, write)
-    except (OSError, SafetensorError) as error:
-        raise RunError(f"{folder}: the model could not be written ({error}); make room and use --resume") from error

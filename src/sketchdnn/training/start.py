@@ -72,7 +72,7 @@ def start_training(request: TrainRequest) -> Outcome:
         )
         if outcome.finished and ranks.first:
             outcome.model.training_index = _index_corpus(dataset, config.min_primitives)
-            _write_model(outcome.model, out / MODEL, request.init_from)
+            write_model(outcome.model, out / MODEL, request.init_from)
     return outcome
 
 
@@ -119,9 +119,11 @@ def _index_corpus(dataset: Dataset, min_primitives: int) -> TrainingIndex | None
     return build_training_index(rows, min_primitives, half_extent=dataset.half_extent, tight=dataset.tight)
 
 
-def _write_model(model: System, folder: Path, origin: Path | None) -> None:
+def write_model(model: System, folder: Path, origin: str | Path | None, *, eight_bit: bool = False) -> None:
+    """Write the model of a run, with the license note of the model that it started from."""
+
     def write(temporary: Path) -> None:
-        save_pretrained(model, temporary)
+        save_pretrained(model, temporary, eight_bit=eight_bit)
         copy_license_note(origin, temporary)
 
     try:
