@@ -189,8 +189,13 @@ def test_repeated_signals_are_one_and_a_later_one_has_its_usual_effect(
     assert (outcome.finished, outcome.signal) == (False, signal.SIGINT)
     assert [int(path.name) for path in list_checkpoints(tmp_path / "a" / "checkpoints")] == [outcome.step]
     monkeypatch.setattr(loop, "_REPEATED_WITHIN", 0.0)
-    with pytest.raises(KeyboardInterrupt):
-        train(_system(), corpus, _config(1000, checkpoint_minutes=99), tmp_path / "b", hooks=Hooks(interrupt))
+    # A shell starts programs in the background with SIGINT ignored.
+    usual = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            train(_system(), corpus, _config(1000, checkpoint_minutes=99), tmp_path / "b", hooks=Hooks(interrupt))
+    finally:
+        signal.signal(signal.SIGINT, usual)
 
 
 def test_a_run_that_is_asked_to_stop_is_saved(corpus: Corpus, tmp_path: Path) -> None:
