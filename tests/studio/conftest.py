@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 
 from benchmarks.studio_driver import Studio, browsing, serving
 
@@ -17,7 +17,8 @@ def server() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def browser(chromium: str) -> Iterator[Browser]:
-    """Chromium."""
+    """Chromium. Expectations wait for processes of the server that start for their first call."""
+    expect.set_options(timeout=20_000)
     with browsing(chromium) as browser:
         yield browser
 
